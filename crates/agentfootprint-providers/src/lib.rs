@@ -1,1 +1,38 @@
-//! Placeholder.
+//! Model adapters of agentfootprint: one module per vendor, one cargo feature each.
+//!
+//! Every adapter has the same three parts. A pure function turns a request into the vendor's body; pure code turns
+//! the vendor's bytes into an answer, whole or piece by piece; and a thin transport, shared by all of them, does
+//! the I/O between. Adapters never retry, never edit what the model reads, and never let a key into a text.
+//!
+//! | module | feature | vendor |
+//! |---|---|---|
+//! | [`mock`] | always on | none: scripted answers |
+#![cfg_attr(feature = "openai", doc = "| [`openai`] | `openai` | OpenAI, Azure OpenAI, and every compatible server |")]
+#![cfg_attr(feature = "http", doc = "| [`http`] | `http` | the shared transport |")]
+//!
+//! Nothing here registers itself anywhere: a provider is a value, given to whoever should use it.
+
+mod env;
+#[cfg(feature = "http")]
+pub mod frames;
+#[cfg(feature = "http")]
+pub mod http;
+#[cfg(feature = "http")]
+mod ids;
+#[cfg(feature = "http")]
+mod key;
+pub mod mock;
+#[cfg(feature = "openai")]
+pub mod openai;
+mod thinking;
+#[cfg(feature = "http")]
+mod tool_args;
+
+pub use env::EnvVars;
+#[cfg(feature = "http")]
+pub use key::Key;
+pub use mock::Mock;
+#[cfg(feature = "openai")]
+pub use openai::OpenAi;
+#[cfg(feature = "http")]
+pub use tool_args::MalformedArgs;

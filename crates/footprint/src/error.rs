@@ -240,6 +240,36 @@ impl StdError for StageErrorInner {
     }
 }
 
+/// A [`StageError`] where a `std` error is needed: the `source()` of a [`RunError`].
+#[derive(Clone, Debug)]
+pub struct StageSource(pub StageError);
+
+impl std::ops::Deref for StageSource {
+    type Target = StageError;
+
+    fn deref(&self) -> &StageError {
+        &self.0
+    }
+}
+
+impl fmt::Display for StageSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl StdError for StageSource {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.0.source()
+    }
+}
+
+impl StageSource {
+    pub(crate) fn of(error: StageError) -> Self {
+        Self(error)
+    }
+}
+
 impl<E: StdError + Send + Sync + 'static> From<E> for StageError {
     fn from(error: E) -> Self {
         Self::from_error(error)
@@ -363,13 +393,16 @@ fn summary(issues: &[Issue]) -> String {
 #[non_exhaustive]
 pub enum RunError {
     /// A stage function failed.
-    #[error("stage {address} failed: {source}", source = .source.0)]
+    #[error("stage {address} failed: {source}")]
     Stage {
         /// Address of the visit.
         address: RuntimeStageId,
         /// What the stage returned.
-        source: StageError,
+        source: StageSource,
     },
+    /// The run options cannot work. Nothing ran.
+    #[error(transparent)]
+    Options(crate::walk::OptionsError),
     /// The run's input breaks the chart's contract. Nothing ran.
     #[error("{0}")]
     InputInvalid(InputValidationError),
@@ -433,32 +466,32 @@ pub enum RunError {
         stage: Str,
     },
     /// A mount's mapper failed.
-    #[error("{side} mapper of mount {mount} failed: {source}", source = .source.0)]
+    #[error("{side} mapper of mount {mount} failed: {source}")]
     Mapper {
         /// Address of the mount's visit.
         mount: RuntimeStageId,
         /// Which mapper.
         side: MapperSide,
         /// What it failed with.
-        source: StageError,
+        source: StageSource,
     },
     /// A lazy mount could not be resolved.
-    #[error("resolver of mount {mount} failed: {source}", source = .source.0)]
+    #[error("resolver of mount {mount} failed: {source}")]
     Resolver {
         /// Address of the mount's visit.
         mount: RuntimeStageId,
         /// What it failed with.
-        source: StageError,
+        source: StageSource,
     },
     /// A for-each could not start its branches.
-    #[error("for-each {stage}: {what}: {source}", source = .source.0)]
+    #[error("for-each {stage}: {what}: {source}")]
     ForEach {
         /// Address of the visit.
         stage: RuntimeStageId,
         /// Which part failed.
         what: &'static str,
         /// What it failed with.
-        source: StageError,
+        source: StageSource,
     },
     /// A commit could not be written.
     #[error("commit of {stage} failed at key `{key}`")]

@@ -1,7 +1,7 @@
 //! The read-only view a predicate is judged on (CTX §2.1).
 
-use agentfootprint_record::messages::Messages;
-use footprint::{Array, Object, Str, Value};
+use agentfootprint_record::message::Messages;
+use footprint::value::{Array, Object, Str, Value};
 
 use super::template::iterations_remaining;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use footprint::Str;
+use footprint::value::Str;
 
 /// The facts a template may name, and nothing else (CTX-21).
 pub const TEMPLATE_FACTS: [&str; 3] = ["action", "actionBudget", "actionsRemaining"];

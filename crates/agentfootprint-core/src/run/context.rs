@@ -1,25 +1,314 @@
 //! What one run owns: every per-run value that is not chart state (AGT §3).
 //!
 //! A [`RunContext`] is created per run and travels through the engine's typed environment (ENG-169), so it reaches
-//! every mount at every depth and is never state. Stage code does not touch it directly: it works on a [`StageCx`],
-//! which binds the engine scope, the run, the agent's immutable definition and the agent's turn in this run.
+//! every mount at every depth and is never state. Stage code does not use it directly: it works on a [`StageCx`],
+//! which binds the engine's scope, the run, the agent's immutable definition and the agent's turn in this run.
 
-use std::any::{Any, TypeId};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agentfootprint_record::events::{AgentEvent, EventMeta, EventName};
-use footprint::{Scope, StageError, Str, Value};
+use agentfootprint_record::MemoryIdentity;
+use agentfootprint_record::events::{AgentEvent, EventMeta, EventName, Moment, Payload, RunFacts};
+use footprint::clock::Clock;
+use footprint::ids::RuntimeStageId;
+use footprint::error::StageError;
+use footprint::scope::Scope;
+use footprint::value::{Str, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::effects::{Effects, IdSource};
-use super::identity::{MemoryIdentity, RunIdentity};
-use super::integrity::IntegrityLedger;
+use super::effects::{self, EffectKind, Effects, Journaled, Reexecution};
+use super::identity::RunIdentity;
+use super::input::StartMaterial;
+use super::integrity::{Disposition, IntegrityCheck, IntegrityLedger};
+use super::turn::AgentTurn;
 use crate::agent::AgentCore;
-use crate::events::EventSink;
+use crate::events::RunEvents;
 
-/// Locks without caring about poison: the guarded data is always left in a valid state.
+/// Locks without caring about poison: what the runtime guards is valid between any two statements.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A hook that is awaited once per batch before any tool (HOST-66).
+pub type DurabilityBarrier =
+    Arc<dyn Fn() -> std::pin::Pin<Box<dyn Future<Output = Result<(), StageError>> + Send>> + Send + Sync>;
+
+/// Everything of one run (one leg) that is not state.
+pub struct RunContext {
+    pub(crate) run_id: Str,
+    pub(crate) turn_id: Str,
+    pub(crate) started_ms: u64,
+    pub(crate) started: std::time::Duration,
+    /// What stands in the meta of each event.
+    pub(crate) facts: RunFacts,
+    pub(crate) identity: RunIdentity,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) effects: Arc<dyn Effects>,
+    pub(crate) events: RunEvents,
+    pub(crate) barrier: Option<DurabilityBarrier>,
+    pub(crate) start: StartMaterial,
+    pub(crate) integrity: Mutex<IntegrityLedger>,
+    pub(crate) ordinals: AtomicU64,
+    turns: Mutex<HashMap<Str, Arc<AgentTurn>>>,
+}
+
+/// The parts a run context starts from.
+pub(crate) struct RunParts {
+    pub(crate) run_id: Str,
+    pub(crate) turn_id: Str,
+    pub(crate) facts: RunFacts,
+    pub(crate) identity: RunIdentity,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) effects: Arc<dyn Effects>,
+    pub(crate) events: RunEvents,
+    pub(crate) barrier: Option<DurabilityBarrier>,
+    pub(crate) start: StartMaterial,
+    pub(crate) integrity: IntegrityLedger,
+}
+
+impl RunContext {
+    pub(crate) fn new(parts: RunParts) -> Self {
+        let (started_ms, started) = (parts.clock.now_ms(), parts.clock.monotonic());
+        Self {
+            run_id: parts.run_id,
+            turn_id: parts.turn_id,
+            started_ms,
+            started,
+            facts: parts.facts,
+            identity: parts.identity,
+            cancel: parts.cancel,
+            clock: parts.clock,
+            effects: parts.effects,
+            events: parts.events,
+            barrier: parts.barrier,
+            start: parts.start,
+            integrity: Mutex::new(parts.integrity),
+            ordinals: AtomicU64::new(0),
+            turns: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// The run's id: `meta.runId` on every event.
+    pub fn run_id(&self) -> &Str {
+        &self.run_id
+    }
+
+    /// The turn's stable id across legs.
+    pub fn turn_id(&self) -> &Str {
+        &self.turn_id
+    }
+
+    /// The session, when one was named.
+    pub fn session_id(&self) -> Option<&Str> {
+        self.facts.session_id.as_ref()
+    }
+
+    /// Who the run acts for, and how that was found.
+    pub fn identity(&self) -> &RunIdentity {
+        &self.identity
+    }
+
+    /// The run's cancellation token.
+    pub fn cancel_token(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// The run's clock.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// Unix milliseconds now, by the run's clock.
+    pub fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
+    }
+
+    /// Milliseconds since the leg began.
+    pub fn offset_ms(&self) -> u64 {
+        millis(self.clock.monotonic().saturating_sub(self.started))
+    }
+
+    /// Files one encounter of an integrity check.
+    pub(crate) fn note_integrity(&self, check: IntegrityCheck, disposition: Disposition) {
+        lock(&self.integrity).note(check, disposition);
+    }
+
+    /// The agent's turn mounted at `prefix` (`""` at the root), created on first use.
+    pub(crate) fn turn(&self, prefix: &str) -> Arc<AgentTurn> {
+        let mut turns = lock(&self.turns);
+        if let Some(turn) = turns.get(prefix) {
+            return Arc::clone(turn);
+        }
+        let turn = Arc::new(AgentTurn::new(prefix));
+        turns.insert(Str::from(prefix), Arc::clone(&turn));
+        turn
+    }
+
+    /// A fresh turn at `prefix`: an agent mounted in a loop begins anew at each `seed`.
+    pub(crate) fn begin_turn(&self, prefix: &str) -> Arc<AgentTurn> {
+        let turn = Arc::new(AgentTurn::new(prefix));
+        lock(&self.turns).insert(Str::from(prefix), Arc::clone(&turn));
+        turn
+    }
+
+    /// The meta of an event said at `step` (EVT-1).
+    pub(crate) fn meta(&self, step: RuntimeStageId) -> EventMeta {
+        let at = Moment { wall_clock_ms: self.now_ms(), run_offset_ms: self.offset_ms() };
+        EventMeta::build(Some(step), at, &self.facts)
+    }
+
+    /// Says something at a visit. Nothing is built when nobody listens.
+    pub(crate) fn say<P: Payload>(&self, step: &RuntimeStageId, build: impl FnOnce() -> P) {
+        if self.events.interested(P::NAME) {
+            self.events.dispatch(build().into(), self.meta(step.clone()));
+        }
+    }
+
+    /// Says something at a pseudo step (EVT-2). Nothing is built when nobody listens.
+    pub(crate) fn say_at<P: Payload>(&self, step: &str, build: impl FnOnce() -> P) {
+        if self.events.interested(P::NAME) {
+            self.events.dispatch(build().into(), self.meta(RuntimeStageId::parse(step)));
+        }
+    }
+
+    /// The next effect's position in the run.
+    pub(crate) fn next_ordinal(&self) -> u64 {
+        self.ordinals.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for RunContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunContext").field("run_id", &self.run_id).finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What a stage of an agent's chart works on: the engine's scope, the run, the agent, and the agent's turn in it.
+///
+/// It is cheap to clone and lives no longer than the visit. Nothing of it may be kept by a stage closure (AGT-15).
+#[derive(Clone)]
+pub(crate) struct StageCx {
+    pub(crate) scope: Scope,
+    pub(crate) run: Arc<RunContext>,
+    pub(crate) agent: Arc<AgentCore>,
+    pub(crate) turn: Arc<AgentTurn>,
+}
+
+impl StageCx {
+    /// Binds a visit. `local_path` is the stage's path inside the agent's own chart, for instance
+    /// `sf-messages/compose`; what the address has in front of it is where the agent is mounted.
+    pub(crate) fn bind(scope: Scope, agent: &Arc<AgentCore>, local_path: &str) -> Result<Self, StageError> {
+        let run = run_of(&scope)?;
+        let turn = run.turn(mount_prefix(&scope.address(), local_path));
+        Ok(Self { scope, run, agent: Arc::clone(agent), turn })
+    }
+
+    /// The same, for `seed`: the agent's turn begins here.
+    pub(crate) fn begin(scope: Scope, agent: &Arc<AgentCore>, local_path: &str) -> Result<Self, StageError> {
+        let run = run_of(&scope)?;
+        let turn = run.begin_turn(mount_prefix(&scope.address(), local_path));
+        Ok(Self { scope, run, agent: Arc::clone(agent), turn })
+    }
+
+    /// The visit's address.
+    pub(crate) fn address(&self) -> RuntimeStageId {
+        self.scope.address()
+    }
+
+    /// Whether anybody listens to events of this name: one cheap check (EVT-6).
+    pub(crate) fn wants(&self, name: EventName) -> bool {
+        self.run.events.interested(name)
+    }
+
+    /// Says something. The payload is only built when somebody listens; everything else a stage does must not depend
+    /// on it.
+    pub(crate) fn emit<P: Payload>(&self, build: impl FnOnce() -> P) {
+        if self.wants(P::NAME) {
+            self.dispatch(build().into());
+        }
+    }
+
+    /// Says an event that is already built.
+    pub(crate) fn dispatch(&self, event: AgentEvent) {
+        self.run.events.dispatch(event, self.run.meta(self.address()));
+    }
+
+    /// Performs an effect through the run's port.
+    pub(crate) async fn effect<T: Journaled>(
+        &self,
+        kind: EffectKind,
+        name: &str,
+        policy: Reexecution,
+        input: &(dyn Fn() -> Value + Send + Sync),
+        work: impl Future<Output = T> + Send,
+    ) -> T {
+        let ordinal = self.run.next_ordinal();
+        effects::perform(&*self.run.effects, ordinal, kind, name, &self.address(), policy, input, work).await
+    }
+
+    /// Unix milliseconds now.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.run.now_ms()
+    }
+
+    /// What the turn starts from: the run's input, or for a mounted agent the message its composition handed in.
+    pub(crate) fn turn_start(&self) -> StartMaterial {
+        if self.turn.prefix().is_empty() {
+            return self.run.start.clone();
+        }
+        let message = self.scope.args_value().get("message").and_then(Value::as_shared_str).cloned();
+        StartMaterial::fresh(message.unwrap_or_default())
+    }
+
+    /// The identity somebody named, for tools (AGT-23).
+    pub(crate) fn explicit_identity(&self) -> Option<&MemoryIdentity> {
+        self.run.identity.explicit()
+    }
+
+    /// Awaits `work` unless the run is cancelled first (AGT-17).
+    pub(crate) async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, StageError> {
+        tokio::select! {
+            biased;
+            () = self.run.cancel.cancelled() => Err(cancelled()),
+            done = work => Ok(done),
+        }
+    }
+
+    /// Warns once per run and key, for people; never part of the record.
+    pub(crate) fn warn_once(&self, key: &'static str, message: impl FnOnce() -> String) {
+        if self.turn.first_warning(key) {
+            tracing::warn!(target: "agentfootprint", run_id = %self.run.run_id, "{}", message());
+        }
+    }
+}
+
+/// The error a stage ends with when its run was cancelled; outcome resolution recognises it.
+pub(crate) fn cancelled() -> StageError {
+    StageError::named(CANCELLED, "the run was cancelled")
+}
+
+/// The recorded name of a cancellation.
+pub(crate) const CANCELLED: &str = "Cancelled";
+
+/// The run a scope belongs to.
+pub(crate) fn run_of(scope: &Scope) -> Result<Arc<RunContext>, StageError> {
+    scope
+        .env()
+        .get::<RunContext>()
+        .ok_or_else(|| StageError::new("this chart was started outside an agent run: it has no run context"))
+}
+
+/// What an address has in front of `local_path`: where the agent is mounted, `""` at the root.
+fn mount_prefix<'a>(address: &'a RuntimeStageId, local_path: &str) -> &'a str {
+    let stage = address.stage_id();
+    stage.strip_suffix(local_path).map_or(stage, |prefix| prefix.trim_end_matches('/'))
 }

@@ -1,5 +1,7 @@
 use std::cmp::Ordering;
 
+use footprint::value::utf16;
+
 /// The limit of a recorded one-line summary (`contentSummary`, `resultSummary`), in UTF-16 units.
 pub const SUMMARY_CHARS: usize = 80;
 
@@ -12,8 +14,7 @@ pub const SUMMARY_CHARS: usize = 80;
 /// ```
 #[must_use]
 pub fn utf16_len(text: &str) -> usize {
-    // A UTF-8 lead byte says how many units its scalar value takes; continuation bytes count nothing.
-    text.bytes().map(|b| usize::from(b & 0xC0 != 0x80) + usize::from(b >= 0xF0)).sum()
+    utf16::len(text) // one implementation for the workspace: the engine's
 }
 
 /// What [`cut`] kept and what it dropped.
@@ -44,19 +45,8 @@ impl Cut<'_> {
 /// ```
 #[must_use]
 pub fn cut(text: &str, max: usize) -> Cut<'_> {
-    if text.len() <= max {
-        return Cut { kept: text, dropped: 0 }; // units never outnumber bytes
-    }
-    let mut units = 0;
-    for (at, c) in text.char_indices() {
-        let next = units + c.len_utf16();
-        if next > max {
-            let (kept, rest) = text.split_at(at);
-            return Cut { kept, dropped: utf16_len(rest) };
-        }
-        units = next;
-    }
-    Cut { kept: text, dropped: 0 }
+    let kept = utf16::prefix(text, max);
+    Cut { kept, dropped: utf16_len(text.get(kept.len()..).unwrap_or_default()) }
 }
 
 /// A text of at most `max` UTF-16 units: `text` itself, or its beginning and `…`.
@@ -112,8 +102,5 @@ pub fn byte_to_utf16(text: &str, at: usize) -> Option<usize> {
 /// ```
 #[must_use]
 pub fn utf16_cmp(a: &str, b: &str) -> Ordering {
-    if a.is_ascii() && b.is_ascii() {
-        return a.cmp(b);
-    }
-    a.encode_utf16().cmp(b.encode_utf16())
+    utf16::cmp(a, b)
 }

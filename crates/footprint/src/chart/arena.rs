@@ -11,6 +11,7 @@ use crate::chart::{
     ArrayMergeMode, BranchChartFn, ChartBuilder, Contract, DeciderFn, FanOut, InputMapper, ItemsFn, OutputMapper, PausableFn,
     ResolverFn, ResumeFn, Retry, Root, SelectorFn, SiteIds, StageFn,
 };
+use crate::error::StageError;
 use crate::structure::{Structure, StructureError};
 use crate::value::Str;
 
@@ -159,7 +160,7 @@ pub(crate) struct ChartInner {
     by_id: HashMap<Str, NodeIdx>,
     contract: Option<Contract>,
     structure: OnceLock<Structure>,
-    structure_errors: Vec<StructureError>,
+    structure_errors: OnceLock<Vec<StructureError>>,
     sites: OnceLock<Arc<SiteIds>>,
 }
 
@@ -186,7 +187,7 @@ impl Chart {
 
     /// Failures of structure observers while this chart was built (ENG-52).
     pub fn structure_errors(&self) -> &[StructureError] {
-        &self.0.structure_errors
+        self.0.structure_errors.get().map_or(&[], Vec::as_slice)
     }
 
     /// The node at a position; an index of another chart answers the root.
@@ -216,12 +217,12 @@ impl Chart {
         &self.0.structure
     }
 
-    pub(crate) fn assemble(
-        root: Node,
-        rest: Vec<Node>,
-        contract: Option<Contract>,
-        structure_errors: Vec<StructureError>,
-    ) -> Chart {
+    pub(crate) fn set_structure_errors(&self, failures: Vec<StructureError>) {
+        // Called once, by the builder, before anyone else holds the chart.
+        let _ = self.0.structure_errors.set(failures);
+    }
+
+    pub(crate) fn assemble(root: Node, rest: Vec<Node>, contract: Option<Contract>) -> Chart {
         let by_id = std::iter::once(&root)
             .chain(&rest)
             .enumerate()
@@ -233,10 +234,39 @@ impl Chart {
             by_id,
             contract,
             structure: OnceLock::new(),
-            structure_errors,
+            structure_errors: OnceLock::new(),
             sites: OnceLock::new(),
         }))
     }
+}
+
+/// Charts nest as deep as authors mount them; letting go of them one inside the other would recurse.
+impl Drop for ChartInner {
+    fn drop(&mut self) {
+        let mut waiting = Vec::new();
+        take_mounted(self, &mut waiting);
+        while let Some(Chart(chart)) = waiting.pop() {
+            if let Some(mut inner) = Arc::into_inner(chart) {
+                take_mounted(&mut inner, &mut waiting);
+            }
+        }
+    }
+}
+
+fn take_mounted(chart: &mut ChartInner, into: &mut Vec<Chart>) {
+    for node in std::iter::once(&mut chart.root).chain(&mut chart.rest) {
+        if let NodeKind::Mount(mount) = &mut node.kind
+            && matches!(mount.chart, MountedChart::Eager(_))
+            && let MountedChart::Eager(inner) = std::mem::replace(&mut mount.chart, MountedChart::Lazy(gone()))
+        {
+            into.push(inner);
+        }
+    }
+}
+
+/// Stands where a mounted chart was, in a chart nobody can reach any more.
+fn gone() -> ResolverFn {
+    Arc::new(|| Err(StageError::new("the mounted chart is gone")))
 }
 
 impl fmt::Debug for Chart {

@@ -171,11 +171,13 @@ where
     A: DeserializeOwned + 'static,
     T: IntoStepOutput,
 {
-    Arc::new(move |scope, value| match from_value::<A>(&value) {
-        Ok(decoded) => {
-            let running = answer(scope, decoded);
-            Box::pin(async move { Ok(running.await?.into_step_output()?.0) })
+    Arc::new(move |scope, value| -> BoxFuture<Result<StepOutput, StageError>> {
+        match from_value::<A>(&value) {
+            Ok(decoded) => {
+                let running = answer(scope, decoded);
+                Box::pin(async move { Ok(running.await?.into_step_output()?.0) })
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
         }
-        Err(error) => Box::pin(std::future::ready(Err(error))),
     })
 }

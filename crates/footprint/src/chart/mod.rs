@@ -28,6 +28,7 @@ mod lower;
 mod mount;
 mod next;
 mod registry;
+mod schema;
 mod sites;
 mod stage;
 
@@ -35,12 +36,13 @@ pub use arena::{Chart, IntoChart};
 pub use branch::{Branch, Decider, FanOut, ForkChild, Selector};
 pub use build_error::{BuildError, BuildErrors, Position};
 pub use builder::{ChartBuilder, Root};
-pub use contract::{Contract, InputValidationError, IssueCode, ValidationIssue};
+pub use contract::Contract;
 pub use for_each::ForEach;
 pub use func::{IntoStepOutput, Step};
 pub use mount::{ArrayMergeMode, Mount, ResolvesToChart, SubflowEnd};
 pub use next::Next;
 pub use registry::FnRegistry;
+pub use schema::JsonSchema;
 pub use stage::{Retry, Stage};
 
 pub(crate) use arena::{
@@ -48,7 +50,7 @@ pub(crate) use arena::{
     SelectorNode,
 };
 pub(crate) use func::{
-    BranchChartFn, DeciderFn, ItemsFn, OutputMapperFn, PausableFn, ResolverFn, ResumeFn, SelectorFn, StageFn, StepOutput,
+    BranchChartFn, DeciderFn, ItemsFn, PausableFn, ResolverFn, ResumeFn, SelectorFn, StageFn, StepOutput,
 };
 pub(crate) use mount::{InputMapper, OutputMapper};
 pub(crate) use next::NextPlan;

@@ -1,6 +1,8 @@
 //! The value summariser (OBS-77), shared by evidence and narrative.
 
-use crate::value::{Object, Value};
+use std::borrow::Cow;
+
+use crate::value::{Object, Value, utf16};
 
 /// Default length of a summary in UTF-16 code units.
 pub const SUMMARY_MAX: usize = 80;
@@ -38,30 +40,17 @@ fn summarize_object(object: &Object, max: usize) -> String {
     if count > KEYS_SHOWN {
         names = format!("{names}, ... ({count} keys)");
     }
-    if utf16_len(&names) + 2 > max {
+    if utf16::len(&names) + 2 > max {
         return if count == 1 { "{1 key}".to_owned() } else { format!("{{{count} keys}}") };
     }
     format!("{{{names}}}")
 }
 
-fn utf16_len(text: &str) -> usize {
-    text.chars().map(char::len_utf16).sum()
-}
-
 /// The text cut to `max` UTF-16 code units, three dots included; a scalar value is never split.
-pub fn cut_utf16(text: &str, max: usize) -> std::borrow::Cow<'_, str> {
-    if text.len() <= max || utf16_len(text) <= max {
+pub fn cut_utf16(text: &str, max: usize) -> Cow<'_, str> {
+    if text.len() <= max || utf16::len(text) <= max {
         return text.into();
     }
-    let room = max.saturating_sub(3);
-    let mut used = 0;
-    let end = text
-        .char_indices()
-        .find(|(_, c)| {
-            used += c.len_utf16();
-            used > room
-        })
-        .map_or(text.len(), |(at, _)| at);
-    let dots = ".".repeat(max.min(3));
-    format!("{}{dots}", text.get(..end).unwrap_or_default()).into()
+    let kept = utf16::prefix(text, max.saturating_sub(3));
+    format!("{kept}{}", ".".repeat(max.min(3))).into()
 }

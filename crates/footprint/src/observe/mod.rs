@@ -1,1 +1,33 @@
-//! (being written)
+//! Watching runs: the hook table, the events, the [`Recorder`] trait, and how events reach observers.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `hooks` | the one table of hooks; generates trait, masks and owned events |
+//! | `events` | one payload per hook and its JSON form |
+//! | `context` | where and when an event happened |
+//! | `recorder` | what observers return and contribute |
+//! | `dispatch` | lists per hook, isolation of failing observers |
+//! | `queue` | the deferred tier |
+
+mod context;
+mod dispatch;
+mod events;
+mod hooks;
+mod queue;
+mod recorder;
+
+pub use context::{
+    EventCx, LegKind, NamespaceId, OwnedCx, ResumedFrom, RunLeg, RunMeta, TraversalContext,
+};
+pub use events::{
+    BreakEvent, CommitEvent, DecisionEvent, EmitEvent, ErrorEvent, FailedOperation, FlowPauseEvent,
+    FlowResumeEvent, ForkEvent, LoopEvent, Mutation, NextEvent, ReadEvent, RunEndEvent, RunFailedEvent,
+    RunStartEvent, ScopeErrorEvent, ScopePauseEvent, ScopeResumeEvent, SelectedEvent, StageEndEvent,
+    StageExecutedEvent, StageRetryEvent, StageStartEvent, StageType, SubflowEntryEvent, SubflowExitEvent,
+    SubflowRegisteredEvent, ThrottledEvent, WriteEvent, WriteOp,
+};
+pub use hooks::{Channel, Event, Hook, Interest, Payload, Recorder};
+pub use queue::{AsyncRecorder, Capture, Envelope, InvalidQueueOption, ObserverQueueConfig, Overflow};
+pub use recorder::{Delivery, HookResult, RecorderBundle, RecorderError};
+
+pub(crate) use dispatch::{At, Observers};

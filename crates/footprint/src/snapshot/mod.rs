@@ -13,7 +13,10 @@
 
 mod log;
 mod read;
+mod read_tree;
 mod record;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod write;
 

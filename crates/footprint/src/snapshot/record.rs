@@ -29,6 +29,22 @@ pub enum PreferredOperation {
     Aggregate,
 }
 
+impl PreferredOperation {
+    /// The JSON word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Translate => "translate",
+            Self::Accumulate => "accumulate",
+            Self::Aggregate => "aggregate",
+        }
+    }
+
+    /// The operation a JSON word names.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Translate, Self::Accumulate, Self::Aggregate].into_iter().find(|op| op.word() == word)
+    }
+}
+
 /// One recorder's contribution to a snapshot (OBS-53).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecorderRow {
@@ -91,6 +107,8 @@ pub struct SubflowResult {
     pub parent_stage_id: Str,
     /// The inner chart's structure, when it was discovered at run time.
     pub pipeline_structure: Option<Value>,
+    /// The same as JSON text, set instead when it nests deeper than a value may.
+    pub pipeline_structure_text: Option<Str>,
     /// Fields a newer or foreign writer added.
     pub extra: Object,
 }
@@ -108,9 +126,9 @@ pub struct Snapshot {
     pub execution_tree: ExecutionTree,
     /// The run's own log.
     pub commit_log: CommitLog,
-    /// Log encoding in force.
+    /// Log encoding in force (`full` for old recordings that do not say).
     pub commit_values: CommitValues,
-    /// Write provenance in force.
+    /// Write provenance in force (`off` for old recordings that do not say).
     pub write_provenance: WriteProvenance,
     /// Mount executions, keyed by mount path (the last one) and by mount address (each).
     pub subflow_results: IndexMap<Str, Arc<SubflowResult>>,

@@ -1,0 +1,261 @@
+//! The checks of a build, and the assembly of what passed them (AGT-31).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use agentfootprint_record::conventions::is_reserved_subflow_segment;
+use agentfootprint_record::events::words::Word as _;
+use footprint::value::{Str, Value};
+
+use super::builder::AgentBuilder;
+use super::cache;
+use super::core::{AgentCore, BasePrompt, Index};
+use super::errors::{AgentBuildError, AgentBuildErrors};
+use super::offer::Offer;
+use super::output::{DEFAULT_NAME, FORCED_TOOL, Fallback, MAX_RETRIES, Output, OutputStrategy};
+use super::records::base_piece;
+use super::{Agent, chart};
+use crate::injection::{Injection, Instruction, IntoInjection};
+use crate::tools::Tool;
+
+/// Iterations above which a build warns once.
+const MANY_ITERATIONS: u32 = 100;
+
+pub(super) fn build(mut builder: AgentBuilder) -> Result<Agent, AgentBuildErrors> {
+    let mut problems = std::mem::take(&mut builder.problems);
+    let id = builder.id.clone().unwrap_or_else(|| "agent".into());
+    check_id("agent", &id, &mut problems);
+    check_numbers(&builder, &mut problems);
+    check_texts(&builder, &mut problems);
+    let capabilities = builder.provider.capabilities(&builder.model);
+    if let Err(error) = capabilities.check(builder.provider.name()) {
+        problems.push(error.into());
+    }
+    let output = output(&mut builder, &mut problems);
+    let tools = tools(&builder.tools, &mut problems);
+    check_injections(&builder.injections, &mut problems);
+    check_recorders(&builder, &mut problems);
+    if !problems.is_empty() {
+        return Err(AgentBuildErrors::new(problems));
+    }
+    if builder.options.max_iterations > MANY_ITERATIONS {
+        tracing::warn!(
+            target: "agentfootprint",
+            agent = %id,
+            "max_iterations is {}: a loop that long is usually a mistake",
+            builder.options.max_iterations
+        );
+    }
+    let thinking_handler = match builder.thinking_handler {
+        Some(chosen) => chosen,
+        None => capabilities.thinking_handler.clone(),
+    };
+    let cache_strategy = builder.cache_strategy.unwrap_or_else(|| cache::for_provider(&capabilities));
+    let core = Arc::new(AgentCore {
+        id_explicit: builder.id.is_some(),
+        id,
+        name: builder.name.unwrap_or_else(|| "Agent".into()),
+        capabilities,
+        base_prompt: builder.system.map(|(text, cache)| BasePrompt {
+            piece: base_piece(&text, "Agent.system()"),
+            text,
+            cache,
+        }),
+        index: Index::of(&builder.injections),
+        injections: builder.injections,
+        static_offer: Arc::new(Offer::of_registry(&tools)),
+        tools,
+        tooling: builder.tooling,
+        output,
+        thinking_handler,
+        cache_strategy,
+        configure: builder.configure,
+        provider: builder.provider,
+        model: builder.model,
+        options: builder.options,
+    });
+    match chart::build(&core) {
+        Ok(chart) => Ok(Agent::assemble(core, chart, builder.hub, builder.recorders)),
+        Err(errors) => Err(AgentBuildErrors::new(vec![AgentBuildError::Chart(errors)])),
+    }
+}
+
+/// The reserved characters of an id (ENG-12).
+const RESERVED: [char; 4] = ['/', '#', '~', '\u{1f}'];
+
+fn check_id(what: &'static str, id: &str, problems: &mut Vec<AgentBuildError>) {
+    let why = if id.trim().is_empty() {
+        "is empty".to_owned()
+    } else if is_reserved_subflow_segment(id) {
+        "starts with `sf-`, which is reserved for the library's own nodes".to_owned()
+    } else if let Some(bad) = id.chars().find(|c| RESERVED.contains(c)) {
+        format!("holds the reserved character `{}`", bad.escape_default())
+    } else {
+        return;
+    };
+    problems.push(AgentBuildError::BadId { what, id: id.to_owned(), why });
+}
+
+fn check_numbers(builder: &AgentBuilder, problems: &mut Vec<AgentBuildError>) {
+    let mut range = |option, bad: bool, value: String, rule| {
+        if bad {
+            problems.push(AgentBuildError::OutOfRange { option, value, rule });
+        }
+    };
+    let options = &builder.options;
+    range("max_iterations", options.max_iterations == 0, "0".into(), "it must be at least 1");
+    if let Some(chars) = options.max_tool_result_chars {
+        range("max_tool_result_chars", chars == 0, "0".into(), "it must be at least 1");
+    }
+    if let Some(budget) = options.thinking_budget {
+        range("thinking", budget == 0, "0".into(), "it must be at least 1");
+    }
+    if let Some(tokens) = options.max_tokens {
+        range("max_tokens", tokens == 0, "0".into(), "it must be at least 1");
+    }
+    if let Some(temperature) = options.temperature {
+        let bad = !temperature.is_finite() || temperature < 0.0;
+        range("temperature", bad, temperature.to_string(), "it must be a finite number of at least 0");
+    }
+    if let Some(budget) = options.cost_budget {
+        let bad = !budget.usd.is_finite() || budget.usd <= 0.0;
+        range("cost_budget", bad, budget.usd.to_string(), "it must be a finite amount above 0");
+        if options.pricing.is_none() {
+            problems.push(AgentBuildError::BudgetWithoutPricing);
+        }
+    }
+}
+
+fn check_texts(builder: &AgentBuilder, problems: &mut Vec<AgentBuildError>) {
+    if builder.model.trim().is_empty() {
+        problems.push(AgentBuildError::Empty { option: "model" });
+    }
+    if builder.system.as_ref().is_some_and(|(text, _)| text.trim().is_empty()) {
+        problems.push(AgentBuildError::Empty { option: "system" });
+    }
+}
+
+/// The output contract, and the instruction that asks for it.
+fn output(builder: &mut AgentBuilder, problems: &mut Vec<AgentBuildError>) -> Option<Output> {
+    let fallback = builder.fallback.take();
+    let Some((contract, options)) = builder.output.take() else {
+        if fallback.is_some() {
+            problems.push(AgentBuildError::FallbackWithoutSchema);
+        }
+        return None;
+    };
+    if options.retries > MAX_RETRIES {
+        problems.push(AgentBuildError::OutOfRange {
+            option: "output_schema retries",
+            value: options.retries.to_string(),
+            rule: "it must be between 0 and 10",
+        });
+    }
+    let schema = options.json_schema.clone().or_else(|| contract.json_schema());
+    if options.strategy == OutputStrategy::ToolForced {
+        if schema.is_none() {
+            problems.push(AgentBuildError::ForcedOutputWithoutSchema);
+        }
+        if let Some(what) = other_tools(builder) {
+            problems.push(AgentBuildError::ForcedOutputWithTools { what });
+        }
+    }
+    if let Some(Err(violation)) =
+        fallback.as_ref().and_then(|(_, canned)| canned.clone()).map(|canned| contract.check(canned))
+    {
+        problems.push(AgentBuildError::CannedValue { message: violation.message });
+    }
+    let name = options.name.clone().unwrap_or_else(|| DEFAULT_NAME.into());
+    let text = options.instruction.clone().unwrap_or_else(|| instruction(contract.description(), schema.as_ref()));
+    // It reports as a rule, as the recordings have it: the rule is that the agent has a contract.
+    match Instruction::new(name, text).active_when(|_| true).into_injection() {
+        Ok(injection) => builder.injections.push(injection),
+        Err(error) => problems.push(error.into()),
+    }
+    Some(Output {
+        contract,
+        retries: options.retries,
+        strategy: options.strategy,
+        schema,
+        fallback: fallback.map(|(fallback, canned)| Fallback { fallback, canned }),
+    })
+}
+
+fn instruction(description: Option<&str>, schema: Option<&Value>) -> Str {
+    let what = description.map(|text| format!(" It is {text}.")).unwrap_or_default();
+    let shape = schema.map(|schema| format!("\n\nIts JSON schema:\n{schema}")).unwrap_or_default();
+    format!(
+        "Give the final answer as JSON of the declared form and as nothing else: no prose before or after it, no code \
+         fences.{what}{shape}"
+    )
+    .into()
+}
+
+/// What the model could call besides the synthetic tool.
+fn other_tools(builder: &AgentBuilder) -> Option<String> {
+    let mut names: Vec<String> = builder.tools.iter().map(|tool| format!("tool `{}`", tool.name())).collect();
+    if builder.tooling.has_provider() {
+        names.push("a tool provider".to_owned());
+    }
+    for injection in builder.injections.iter().filter(|injection| !injection.content().tools.is_empty()) {
+        names.push(format!("tools of {} `{}`", injection.flavor().word(), injection.id()));
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+fn tools(declared: &[Tool], problems: &mut Vec<AgentBuildError>) -> Vec<Tool> {
+    let mut known: HashMap<&str, (usize, &Tool)> = HashMap::new();
+    let mut kept = Vec::with_capacity(declared.len());
+    for (at, tool) in declared.iter().enumerate() {
+        if tool.name() == FORCED_TOOL {
+            problems.push(AgentBuildError::ReservedTool {
+                name: tool.name().to_owned(),
+                why: "for the forced output tool",
+            });
+        }
+        match known.get(tool.name()) {
+            Some((first, _)) => problems.push(AgentBuildError::DuplicateTool {
+                name: tool.name().to_owned(),
+                first: format!("registered tool {}", first + 1),
+                second: format!("registered tool {}", at + 1),
+            }),
+            None => {
+                known.insert(tool.name(), (at, tool));
+                kept.push(tool.clone());
+            }
+        }
+    }
+    kept
+}
+
+fn check_injections(injections: &[Injection], problems: &mut Vec<AgentBuildError>) {
+    let mut known: HashMap<&str, &Injection> = HashMap::new();
+    for injection in injections {
+        if let Some(first) = known.get(&**injection.id()) {
+            problems.push(AgentBuildError::DuplicateInjection {
+                id: injection.id().clone(),
+                first: first.flavor().to_string(),
+                second: injection.flavor().to_string(),
+            });
+        } else {
+            known.insert(injection.id(), injection);
+        }
+    }
+}
+
+fn check_recorders(builder: &AgentBuilder, problems: &mut Vec<AgentBuildError>) {
+    let mut known: HashMap<&str, &Arc<dyn footprint::observe::Recorder>> = HashMap::new();
+    for recorder in &builder.recorders {
+        match known.get(recorder.id()) {
+            Some(first) if !Arc::ptr_eq(first, recorder) => problems.push(AgentBuildError::BadId {
+                what: "observer",
+                id: recorder.id().to_owned(),
+                why: "belongs to two different observers; give one of them another id".to_owned(),
+            }),
+            Some(_) => {}
+            None => {
+                known.insert(recorder.id(), recorder);
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The manifest of a leg: names only, and absent means not configured (AGT §13).
+
+use agentfootprint_record::events::payload::{AgentRunConfigured, LlmManifest};
+use agentfootprint_record::events::words::{ModelOverride, ReactMode};
+
+use super::core::AgentCore;
+use super::options::AgentReactMode;
+
+pub(crate) fn manifest(agent: &AgentCore) -> AgentRunConfigured {
+    let overrides = agent.configure.is_some().then(|| vec![ModelOverride::Configure]);
+    let llm = LlmManifest::new(agent.provider.name(), &agent.model).model_overrides(overrides);
+    let mode = match agent.options.react_mode {
+        AgentReactMode::Dynamic => ReactMode::Dynamic,
+        AgentReactMode::Classic => ReactMode::Classic,
+        AgentReactMode::DynamicGrouped => ReactMode::DynamicGrouped,
+    };
+    AgentRunConfigured::new(&agent.id, llm, mode, Vec::new())
+}

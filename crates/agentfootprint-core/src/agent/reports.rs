@@ -1,0 +1,56 @@
+//! What provider decorators report, as events of the run.
+
+use std::sync::Arc;
+
+use agentfootprint_record::events::payload::{
+    ErrorCircuitChanged, ErrorRecovered, ErrorRetried, FallbackTriggered,
+};
+use agentfootprint_record::events::words::{CircuitState as RecordedState, FallbackKind};
+use footprint::ids::RuntimeStageId;
+
+use crate::llm::{CircuitState, ReportSink, ResilienceReport};
+use crate::run::{RunContext, StageCx, millis};
+
+/// The sink of one call.
+pub(crate) struct RunReports {
+    run: Arc<RunContext>,
+    step: RuntimeStageId,
+}
+
+impl RunReports {
+    pub(crate) fn of(cx: &StageCx) -> Self {
+        Self { run: Arc::clone(&cx.run), step: cx.address() }
+    }
+}
+
+impl ReportSink for RunReports {
+    fn report(&self, report: &ResilienceReport) {
+        let run = &self.run;
+        match report {
+            ResilienceReport::FellBack { primary, fallback, reason } => run.say(&self.step, || {
+                FallbackTriggered::new(FallbackKind::Provider, primary.as_str(), fallback.as_str(), reason.as_str())
+            }),
+            ResilienceReport::Retried { attempt, max_attempts, last_error, backoff, reason, stated_wait } => {
+                run.say(&self.step, || {
+                    ErrorRetried::new(*attempt, *max_attempts, last_error.as_str(), millis(*backoff), reason.as_str())
+                        .stated_wait_ms(stated_wait.map(millis))
+                });
+            }
+            ResilienceReport::Recovered { attempt, total_duration } => {
+                run.say(&self.step, || ErrorRecovered::new(*attempt, millis(*total_duration)));
+            }
+            ResilienceReport::CircuitChanged { state, reason, provider_name } => run.say(&self.step, || {
+                let state = match state {
+                    CircuitState::Closed => RecordedState::Closed,
+                    CircuitState::Open => RecordedState::Open,
+                    CircuitState::HalfOpen => RecordedState::HalfOpen,
+                };
+                ErrorCircuitChanged::new(state, reason.as_str(), provider_name.as_str())
+            }),
+            // A throttle reports through tracing only; it has no event (LLM-115).
+            ResilienceReport::Throttled { provider_name, wait, limit } => {
+                tracing::debug!(target: "agentfootprint", provider = %provider_name, ?wait, %limit, "throttled");
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! How a tool does not answer: an error, or a question to a person.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use footprint::{Object, Value};
+
+/// What a handler returns instead of a result.
+///
+/// Any error converts into it, so `?` works inside a handler; so does a request to ask a person:
+///
+/// ```
+/// use agentfootprint_core::tools::{ToolFailure, ask_human};
+/// use footprint::value;
+///
+/// fn charge(cents: u64) -> Result<String, ToolFailure> {
+///     if cents > 10_000 {
+///         return Err(ask_human(value!({ "question": "Charge more than 100?" })));
+///     }
+///     let rate: f64 = "1.1".parse()?;
+///     Ok(format!("charged {}", cents as f64 * rate))
+/// }
+/// assert!(matches!(charge(20_000), Err(ToolFailure::Pause(_))));
+/// ```
+#[derive(Debug)]
+pub enum ToolFailure {
+    /// The tool failed: the model reads the error's own text.
+    Error(ToolError),
+    /// The tool asks a person: the run pauses, and the person's answer becomes the tool's result.
+    Pause(PauseRequest),
+}
+
+impl ToolFailure {
+    /// A failure with this text.
+    pub fn message(text: impl Into<String>) -> Self {
+        Self::Error(ToolError::new(text))
+    }
+}
+
+impl fmt::Display for ToolFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Error(error) => error.fmt(f),
+            Self::Pause(_) => f.write_str("the tool asks a person"),
+        }
+    }
+}
+
+// `ToolFailure` is deliberately no `std::error::Error`: this conversion is what makes `?` work on any error.
+impl<E> From<E> for ToolFailure
+where
+    E: StdError + Send + Sync + 'static,
+{
+    fn from(error: E) -> Self {
+        Self::Error(ToolError::from_boxed(Box::new(error)))
+    }
+}
+
+impl From<PauseRequest> for ToolFailure {
+    fn from(pause: PauseRequest) -> Self {
+        Self::Pause(pause)
+    }
+}
+
+/// An error a tool reports. Its text is what the model reads.
+#[derive(Debug)]
+pub struct ToolError {
+    message: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl ToolError {
+    /// An error with this text.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), source: None }
+    }
+
+    /// Wraps any error; the text is the error's own.
+    pub fn other(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::from_boxed(error.into())
+    }
+
+    pub(crate) fn from_boxed(error: Box<dyn StdError + Send + Sync>) -> Self {
+        match error.downcast::<ToolError>() {
+            Ok(error) => *error,
+            Err(error) => Self { message: error.to_string(), source: Some(error) },
+        }
+    }
+
+    /// The text the model reads.
+    pub fn text(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for ToolError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+/// A question the run cannot go on without: it pauses here, and the answer becomes the call's result (TOOL-58).
+#[derive(Clone, Debug, PartialEq)]
+pub struct PauseRequest {
+    /// What the person is asked. Members of an object are spread into the pause data; anything else travels under
+    /// `data`.
+    pub data: Value,
+}
+
+impl PauseRequest {
+    /// A pause asking with this data.
+    pub fn new(data: impl Into<Value>) -> Self {
+        Self { data: data.into() }
+    }
+
+    /// The pause data the caller receives, with the call it belongs to.
+    pub(crate) fn pause_data(&self, tool_call_id: &str, tool_name: &str) -> Object {
+        let mut out = Object::new();
+        out.insert("toolCallId", Value::from(tool_call_id));
+        out.insert("toolName", Value::from(tool_name));
+        match &self.data {
+            Value::Object(members) => {
+                for (key, value) in members.iter() {
+                    if &**key != "toolCallId" && &**key != "toolName" {
+                        out.insert(key.clone(), value.clone());
+                    }
+                }
+            }
+            Value::Null => {}
+            other => {
+                out.insert("data", other.clone());
+            }
+        }
+        out
+    }
+}
+
+/// Pauses the run with a question for a person; the answer becomes the tool's result.
+///
+/// The handler is not entered again on resume: the answer *is* its result.
+///
+/// ```
+/// use agentfootprint_core::tools::ask_human;
+/// let failure = ask_human(footprint::value!({ "question": "Which colour?" }));
+/// ```
+pub fn ask_human(data: impl Into<Value>) -> ToolFailure {
+    ToolFailure::Pause(PauseRequest::new(data))
+}
+
+/// The same as [`ask_human`], for pauses that wait for something other than a person.
+pub fn pause_here(data: impl Into<Value>) -> ToolFailure {
+    ask_human(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use footprint::value;
+
+    use super::*;
+
+    /// Proves TOOL-58.
+    #[test]
+    fn pause_data_spreads_objects_and_keeps_the_call() {
+        let spread = PauseRequest::new(value!({ "question": "Which?", "toolCallId": "forged" }));
+        assert_eq!(
+            Value::Object(spread.pause_data("h1", "ask")),
+            value!({ "toolCallId": "h1", "toolName": "ask", "question": "Which?" })
+        );
+        let plain = PauseRequest::new("Which?");
+        assert_eq!(
+            Value::Object(plain.pause_data("h1", "ask")),
+            value!({ "toolCallId": "h1", "toolName": "ask", "data": "Which?" })
+        );
+    }
+
+    #[test]
+    fn any_error_converts_and_keeps_its_text() {
+        let failure: ToolFailure = "x".parse::<u8>().unwrap_err().into();
+        assert_eq!(failure.to_string(), "invalid digit found in string");
+        let failure: ToolFailure = ToolError::new("card declined by issuer").into();
+        let ToolFailure::Error(error) = failure else { panic!("an error stays an error") };
+        assert_eq!(error.text(), "card declined by issuer");
+        assert!(StdError::source(&error).is_none());
+    }
+}

@@ -1,0 +1,164 @@
+//! From an error status to a typed error whose sentence names the fix.
+
+use agentfootprint_core::llm::{LlmError, LlmErrorKind, detect_overflow};
+use reqwest::header::HeaderMap;
+
+use super::scene::Scene;
+use super::stated_wait;
+
+/// What an adapter reads out of its vendor's error body.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Refusal {
+    /// The vendor's sentence.
+    pub(crate) sentence: Option<String>,
+    /// The vendor's code.
+    pub(crate) code: Option<String>,
+    /// The vendor's type of error.
+    pub(crate) kind: Option<String>,
+    /// The vendor says that the model is what it does not know.
+    pub(crate) unknown_model: bool,
+    /// The parsed body, for the overflow detector.
+    pub(crate) body: Option<serde_json::Value>,
+}
+
+impl Scene {
+    /// The error of a response that is not a success.
+    pub(crate) fn refused(&self, status: u16, headers: &HeaderMap, body: &[u8], read: Refusal, now_ms: u64) -> LlmError {
+        let sentence = self.sentence(headers, body, &read);
+        let error = match self.overflow(Some(status), &read, &sentence) {
+            Some(error) => error,
+            None => {
+                let wait = stated_wait(headers, now_ms);
+                let (kind, message) = self.judge(status, headers, &read, &sentence, wait);
+                let error = self.error(kind, message);
+                match wait {
+                    Some(wait) => error.with_retry_after(wait),
+                    None => error,
+                }
+            }
+        };
+        let mut error = error.with_status(status);
+        if let Some(code) = read.code.or(read.kind) {
+            error = error.with_code(self.vendor_text(&code));
+        }
+        if let Some(id) = request_id(headers) {
+            error = error.with_request_id(self.vendor_text(&id));
+        }
+        // JSON bodies are represented by the sentence read from them; an excerpt of the raw text could cut an
+        // escaped quotation of the conversation in a way nobody recognises.
+        if read.body.is_none() {
+            error = error.with_body_excerpt(&self.vendor_text(&String::from_utf8_lossy(body)));
+        } else {
+            error = error.with_body_excerpt(&sentence);
+        }
+        error
+    }
+
+    /// The error of a failure that is reported inside a success: an overflow is always told apart, anything else is
+    /// `otherwise`.
+    pub(crate) fn in_band_error(&self, otherwise: LlmErrorKind, read: Refusal) -> LlmError {
+        let sentence = self.sentence(&HeaderMap::new(), b"", &read);
+        if let Some(overflow) = self.overflow(None, &read, &sentence) {
+            return overflow;
+        }
+        let message = format!("{} reported an error inside its answer: {sentence}", self.door());
+        let error = self.error(otherwise, message).with_body_excerpt(&sentence);
+        match read.code.or(read.kind) {
+            Some(code) => error.with_code(self.vendor_text(&code)),
+            None => error,
+        }
+    }
+
+    fn overflow(&self, status: Option<u16>, read: &Refusal, sentence: &str) -> Option<LlmError> {
+        let texts = [&read.sentence, &read.code, &read.kind].into_iter().flatten().map(String::as_str);
+        let overflow = detect_overflow(status, texts, read.body.as_ref())?;
+        let adapter = self.identity().adapter.clone();
+        Some(self.dress(LlmError::context_window_exceeded(adapter, overflow, sentence)))
+    }
+
+    fn sentence(&self, headers: &HeaderMap, body: &[u8], read: &Refusal) -> String {
+        match &read.sentence {
+            Some(sentence) => self.vendor_text(sentence.trim()),
+            None => format!("it sent {}", describe_body(headers, body)),
+        }
+    }
+
+    fn judge(
+        &self,
+        status: u16,
+        headers: &HeaderMap,
+        read: &Refusal,
+        sentence: &str,
+        wait: Option<std::time::Duration>,
+    ) -> (LlmErrorKind, String) {
+        let (door, model, identity) = (self.door(), self.model(), self.identity());
+        match status {
+            _ if read.unknown_model => (
+                LlmErrorKind::ModelNotFound,
+                format!("{door} does not offer the model `{model}` ({status}): {sentence}; check the model id and what this key may use"),
+            ),
+            401 | 403 => (
+                LlmErrorKind::Auth,
+                format!("{door} rejected the key ({status}): {sentence}; {}", identity.key_hint),
+            ),
+            404 | 405 => (
+                LlmErrorKind::ModelNotFound,
+                format!("{door} was not found, or it does not know the model `{model}` ({status}): {sentence}; {}", identity.address_hint),
+            ),
+            429 => {
+                let wait = wait.map_or_else(String::new, |wait| format!(", and asks to wait {wait:?}"));
+                (LlmErrorKind::RateLimited, format!("{door} is throttling this key (429){wait}: {sentence}"))
+            }
+            300..=399 => {
+                let target = headers.get("location").and_then(|value| value.to_str().ok()).unwrap_or("another address");
+                let target = target.split(['?', '#']).next().unwrap_or_default();
+                (
+                    LlmErrorKind::InvalidRequest,
+                    format!("{door} redirects to {target} ({status}); requests are not redirected, give that address as base URL"),
+                )
+            }
+            500..=599 => (LlmErrorKind::Transient, format!("{door} answered {status}: {sentence}")),
+            _ => (LlmErrorKind::InvalidRequest, format!("{door} rejected the request ({status}): {sentence}")),
+        }
+    }
+}
+
+/// The vendor's id of a request, under the names vendors use.
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
+    ["x-request-id", "request-id", "x-ms-request-id", "apim-request-id", "x-amzn-requestid"]
+        .into_iter()
+        .find_map(|name| headers.get(name)?.to_str().ok().map(str::to_owned))
+}
+
+/// A body by its shape: what it is, never what it says.
+pub(crate) fn describe_body(headers: &HeaderMap, body: &[u8]) -> String {
+    let content_type = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+    match first {
+        None => "an empty body".to_owned(),
+        Some(b'<') => "an HTML or XML page".to_owned(),
+        Some(b'{' | b'[') => match serde_json::from_slice::<serde_json::Value>(body) {
+            Ok(value) => describe_json(&value),
+            Err(error) => format!("damaged JSON ({} bytes, unreadable at line {} column {})", body.len(), error.line(), error.column()),
+        },
+        Some(_) if content_type.contains("html") => "an HTML page".to_owned(),
+        Some(_) => format!("{} bytes that are not JSON", body.len()),
+    }
+}
+
+/// A JSON value by its shape.
+pub(crate) fn describe_json(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Null => "null".to_owned(),
+        serde_json::Value::Bool(_) => "a boolean".to_owned(),
+        serde_json::Value::Number(_) => "a number".to_owned(),
+        serde_json::Value::String(_) => "a string".to_owned(),
+        serde_json::Value::Array(items) => format!("a list of {} items", items.len()),
+        serde_json::Value::Object(fields) if fields.is_empty() => "an empty JSON object".to_owned(),
+        serde_json::Value::Object(fields) => {
+            let is_name = |name: &&String| name.len() <= 32 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+            let names: Vec<&str> = fields.keys().filter(is_name).map(String::as_str).take(8).collect();
+            format!("a JSON object with the fields {}", names.join(", "))
+        }
+    }
+}

@@ -1,0 +1,89 @@
+use agentfootprint_core::llm::{LlmError, LlmErrorKind, LlmResponse};
+use serde_json::Value as Json;
+
+use super::gather::{Gathered, Misshapen};
+use super::refusal::read_json;
+use super::response::Finish;
+use crate::frames::Frame;
+use crate::http::{Assembler, Piece, describe_body};
+
+/// Puts the frames of one streamed completion together. `data: [DONE]` closes the stream; a `finish_reason` is the
+/// evidence that the answer is whole, and a missing `[DONE]` after it is fine.
+pub(super) struct ChatAssembler {
+    gathered: Gathered,
+    closed: bool,
+    finish: Finish,
+}
+
+impl ChatAssembler {
+    pub(super) fn new(finish: Finish) -> Self {
+        ChatAssembler { gathered: Gathered::default(), closed: false, finish }
+    }
+
+    fn unreadable(&self, what: &str) -> LlmError {
+        let scene = &self.finish.scene;
+        scene.error(LlmErrorKind::UnreadableFrame, format!("a frame of the stream from {} cannot be read: {what}", scene.door()))
+    }
+}
+
+impl Assembler for ChatAssembler {
+    fn push(&mut self, frame: &Frame, out: &mut Vec<Piece>) -> Result<(), LlmError> {
+        let data = frame.data.trim();
+        if data == "[DONE]" {
+            self.closed = true;
+            return Ok(());
+        }
+        if data.is_empty() {
+            return Ok(()); // a keep-alive
+        }
+        let json: Json = serde_json::from_str(data)
+            .map_err(|error| self.unreadable(&format!("damaged JSON at column {}", error.column())))?;
+        if !json.is_object() {
+            return Err(self.unreadable("it is not a JSON object"));
+        }
+        if json.get("error").is_some_and(|error| !error.is_null()) {
+            return Err(self.in_band_error(&json));
+        }
+        self.gathered.take(&json, out).map_err(|Misshapen(what)| self.unreadable(what))
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    fn has_evidence(&self) -> bool {
+        self.gathered.finish_reason.is_some()
+    }
+
+    fn finish(&mut self) -> Result<LlmResponse, LlmError> {
+        self.finish.response(std::mem::take(&mut self.gathered))
+    }
+
+    fn plain_body(&self, body: &[u8]) -> LlmError {
+        let scene = &self.finish.scene;
+        let json: Option<Json> = serde_json::from_slice(body).ok();
+        if let Some(json) = json.filter(|json| json.get("error").is_some_and(|error| !error.is_null())) {
+            return self.in_band_error(&json);
+        }
+        let door = scene.door();
+        let what = describe_body(&Default::default(), body);
+        let is_page = body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'<');
+        let message = if is_page {
+            format!("{door} answered with {what} instead of a stream; {}", scene.identity().address_hint)
+        } else {
+            format!(
+                "{door} ignored `stream` and answered with one plain body ({what}); the answer was billed but is not \
+                 used. Switch streaming off for this endpoint with .streaming(false)"
+            )
+        };
+        scene.error(LlmErrorKind::UnreadableResponse, message)
+    }
+}
+
+impl ChatAssembler {
+    /// An error the endpoint put into the stream, or into one plain body.
+    fn in_band_error(&self, json: &Json) -> LlmError {
+        let broken = LlmErrorKind::StreamBroken { delivered: false };
+        self.finish.scene.in_band_error(broken, read_json(json.clone()))
+    }
+}

@@ -1,0 +1,166 @@
+use std::io;
+
+use footprint::json::{JsonSink, JsonWriter};
+use footprint::snapshot::{OpenLimits, Snapshot, write_snapshot};
+use footprint::structure::Structure;
+use footprint::value::Str;
+
+use super::{OpenRecording, RecordedEvent, RecordingError, open, packed};
+
+/// The recording of one run: `{snapshot, events, structure}` (REC §1), everything that is needed to ask
+/// afterwards why it did what it did.
+///
+/// It shares nothing mutable with the run (REC-8), and cloning it is cheap. **Its commits are not redacted
+/// unless a redaction policy was set**: prompts, arguments and results are in it verbatim (REC-19).
+///
+/// ```
+/// use agentfootprint_record::recording::Recording;
+/// let text = r#"{"snapshot":{"sharedState":{},"executionTree":{"id":"seed","runtimeStageId":"seed#0","name":"Seed"},"commitLog":[]},"events":[],"later":{"kept":true}}"#;
+/// let opened = Recording::open(text.as_bytes())?;
+/// assert!(opened.limits().iter().any(|limit| limit.code() == "no-structure"));
+/// assert!(opened.recording().to_json().ends_with(r#""later":{"kept":true}}"#));
+/// # Ok::<(), agentfootprint_record::recording::RecordingError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// What the engine recorded.
+    pub snapshot: Snapshot,
+    /// The typed events, oldest first; `None` when the recording has no `events` at all.
+    pub events: Option<Vec<RecordedEvent>>,
+    /// The chart that ran; a recording without it can be queried but not drawn.
+    pub structure: Option<Structure>,
+    /// Members this version does not know, as JSON text, in order; they survive reading and writing.
+    pub extra: Vec<(Str, Str)>,
+}
+
+impl Recording {
+    /// A recording made by this process.
+    #[must_use]
+    pub fn new(snapshot: Snapshot, events: Vec<RecordedEvent>, structure: Structure) -> Self {
+        Self { snapshot, events: Some(events), structure: Some(structure), extra: Vec::new() }
+    }
+
+    /// The events; none when the recording has no `events`.
+    #[must_use]
+    pub fn events(&self) -> &[RecordedEvent] {
+        self.events.as_deref().unwrap_or_default()
+    }
+
+    /// Opens a recording: bare, in an envelope, or packed (REC-30), with default limits.
+    ///
+    /// # Errors
+    /// [`RecordingError`], in one sentence that names the missing part and what to do.
+    pub fn open(bytes: &[u8]) -> Result<OpenRecording, RecordingError> {
+        Self::open_with(bytes, &OpenLimits::default())
+    }
+
+    /// Opens a recording within these limits (OBS-187).
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn open_with(bytes: &[u8], limits: &OpenLimits) -> Result<OpenRecording, RecordingError> {
+        open::open(bytes, limits)
+    }
+
+    /// Writes the recording as compact JSON, piece by piece and without recursion.
+    pub fn write_to<S: JsonSink>(&self, sink: S) {
+        let mut writer = JsonWriter::new(sink);
+        self.write_members(&mut writer);
+    }
+
+    /// Writes the recording as the next value of a larger text.
+    pub(super) fn write_members<S: JsonSink>(&self, writer: &mut JsonWriter<S>) {
+        writer.begin_object();
+        writer.key("snapshot");
+        write_nested(writer, |sink| write_snapshot(&self.snapshot, sink));
+        if let Some(events) = &self.events {
+            writer.key("events");
+            writer.begin_array();
+            for event in events {
+                writer.value(&event.to_value());
+            }
+            writer.end_array();
+        }
+        if let Some(structure) = &self.structure {
+            writer.key("structure");
+            structure.write_to(writer);
+        }
+        for (key, json) in &self.extra {
+            writer.key(key);
+            writer.raw(json);
+        }
+        writer.end_object();
+    }
+
+    /// Writes the recording to a file, socket or pipe as compact JSON.
+    ///
+    /// # Errors
+    /// Whatever `out` reports; nothing more is written after it.
+    pub fn write_io(&self, out: impl io::Write) -> io::Result<()> {
+        let mut sink = IoSink::new(out);
+        self.write_to(&mut sink);
+        sink.finish()
+    }
+
+    /// The recording as compact JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut text = String::new();
+        self.write_to(&mut text);
+        text
+    }
+
+    /// The recording in packed form (REC-15): what occurs several times is written once.
+    ///
+    /// # Errors
+    /// [`RecordingError::NotJson`] when an unknown member is not JSON.
+    pub fn to_packed(&self) -> Result<String, RecordingError> {
+        packed::pack(self.to_json().as_bytes())
+    }
+}
+
+/// Hands the writer's place to something that writes one whole JSON value to a sink of its own.
+fn write_nested<S: JsonSink>(writer: &mut JsonWriter<S>, write: impl FnOnce(&mut Raw<'_, S>)) {
+    write(&mut Raw { writer, first: true });
+}
+
+struct Raw<'a, S> {
+    writer: &'a mut JsonWriter<S>,
+    first: bool,
+}
+
+impl<S: JsonSink> JsonSink for Raw<'_, S> {
+    fn put(&mut self, text: &str) {
+        let _ = self.first;
+        self.writer.raw(text);
+    }
+}
+
+/// A JSON sink over [`io::Write`]: buffers, and keeps the first error.
+pub(super) struct IoSink<W: io::Write> {
+    out: io::BufWriter<W>,
+    failed: Option<io::Error>,
+}
+
+impl<W: io::Write> IoSink<W> {
+    pub(super) fn new(out: W) -> Self {
+        Self { out: io::BufWriter::with_capacity(1 << 16, out), failed: None }
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => io::Write::flush(&mut self.out),
+        }
+    }
+}
+
+impl<W: io::Write> JsonSink for IoSink<W> {
+    fn put(&mut self, text: &str) {
+        if self.failed.is_none()
+            && let Err(error) = io::Write::write_all(&mut self.out, text.as_bytes())
+        {
+            self.failed = Some(error);
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! stub
+mod run_id;
+pub use run_id::{EngineRunId, EventRunId};

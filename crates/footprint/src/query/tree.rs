@@ -1,0 +1,141 @@
+//! Facts of an execution tree that queries need: frames by address, who hangs where, branch namespaces, governing decisions.
+
+use super::hash::FastMap;
+use super::index::NONE;
+use crate::ids::{RuntimeStageId, split_stage_id};
+use crate::snapshot::{ExecutionTree, FrameRecord, NodeId};
+use crate::state::RUNS_KEY;
+use crate::value::{Str, Value};
+
+/// How a frame hangs on the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    Root,
+    Next(NodeId),
+    Child(NodeId),
+}
+
+/// What a frame's children are, by its flow messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Children {
+    Branch,
+    Selected,
+    Parallel,
+    Unknown,
+}
+
+fn children_kind(frame: &FrameRecord) -> Children {
+    let said = |word: &str| frame.flow_messages.iter().any(|m| m.get("type").is_some_and(|t| *t == word));
+    if said("selected") {
+        Children::Selected
+    } else if said("branch") {
+        Children::Branch
+    } else if said("children") {
+        Children::Parallel
+    } else {
+        Children::Unknown
+    }
+}
+
+/// One pass over a tree, with an explicit stack; malformed arenas (shared or cyclic links) are walked once per frame.
+#[derive(Debug, Default)]
+pub(super) struct TreeIndex {
+    by_id: FastMap<RuntimeStageId, NodeId>,
+    links: Vec<Link>,
+    /// The decider or selector that let a frame run, as far as the tree says.
+    governors: Vec<Option<NodeId>>,
+    /// Index into `namespaces`; [`NONE`] at the level's root.
+    namespace_of: Vec<u32>,
+    namespaces: Vec<Vec<Str>>,
+    /// Frames in walking order.
+    pub(super) order: Vec<NodeId>,
+    pub(super) has_decisions: bool,
+}
+
+impl TreeIndex {
+    pub(super) fn of(tree: &ExecutionTree) -> Self {
+        let mut out = Self {
+            links: vec![Link::Root; tree.len()],
+            governors: vec![None; tree.len()],
+            namespace_of: vec![NONE; tree.len()],
+            ..Self::default()
+        };
+        out.by_id.reserve(tree.len());
+        let mut seen = vec![false; tree.len()];
+        let mut pending: Vec<(NodeId, Link, Option<NodeId>, u32)> =
+            tree.root().map(|root| (root, Link::Root, None, NONE)).into_iter().collect();
+        while let Some((id, link, governor, namespace)) = pending.pop() {
+            let at = id.0 as usize;
+            let (Some(frame), Some(seen)) = (tree.get(id), seen.get_mut(at)) else { continue };
+            if std::mem::replace(seen, true) {
+                continue;
+            }
+            out.place(at, link, governor, namespace);
+            out.order.push(id);
+            out.by_id.entry(frame.runtime_stage_id.clone()).or_insert(id);
+            if let Some(next) = frame.next {
+                pending.push((next, Link::Next(id), governor, namespace));
+            }
+            if frame.children.is_empty() {
+                continue;
+            }
+            let kind = children_kind(frame);
+            let decides = matches!(kind, Children::Branch | Children::Selected);
+            out.has_decisions |= decides;
+            let governor = if decides { Some(id) } else { governor };
+            for child in frame.children.iter().rev() {
+                let parallel = matches!(kind, Children::Parallel | Children::Selected);
+                let inner = if parallel { out.inner(tree, namespace, *child) } else { namespace };
+                pending.push((*child, Link::Child(id), governor, inner));
+            }
+        }
+        out
+    }
+
+    fn place(&mut self, at: usize, link: Link, governor: Option<NodeId>, namespace: u32) {
+        if let Some(slot) = self.links.get_mut(at) {
+            *slot = link;
+        }
+        if let Some(slot) = self.governors.get_mut(at) {
+            *slot = governor;
+        }
+        if let Some(slot) = self.namespace_of.get_mut(at) {
+            *slot = namespace;
+        }
+    }
+
+    /// The namespace of a parallel child.
+    fn inner(&mut self, tree: &ExecutionTree, outer: u32, child: NodeId) -> u32 {
+        let Some(frame) = tree.get(child) else { return outer };
+        let mut segments = self.namespaces.get(outer as usize).cloned().unwrap_or_default();
+        segments.push(RUNS_KEY.into());
+        segments.push(split_stage_id(&frame.id).1.into());
+        self.namespaces.push(segments);
+        (self.namespaces.len() - 1) as u32
+    }
+
+    /// The frame of a step.
+    pub(super) fn frame(&self, id: &RuntimeStageId) -> Option<NodeId> {
+        self.by_id.get(id).copied()
+    }
+
+    pub(super) fn link(&self, id: NodeId) -> Link {
+        self.links.get(id.0 as usize).copied().unwrap_or(Link::Root)
+    }
+
+    /// The decider or selector frame that governs a frame, as far as the tree says.
+    pub(super) fn governor(&self, id: NodeId) -> Option<NodeId> {
+        self.governors.get(id.0 as usize).copied().flatten()
+    }
+
+    /// Namespace segments of a frame; none at the level's root.
+    pub(super) fn namespace(&self, id: NodeId) -> Option<&[Str]> {
+        let at = *self.namespace_of.get(id.0 as usize)?;
+        self.namespaces.get(at as usize).map(|n| &**n)
+    }
+}
+
+/// The keys of a frame's `stageReads`.
+pub(super) fn read_keys(frame: &FrameRecord) -> impl Iterator<Item = (&Str, &Value)> {
+    frame.stage_reads.iter().flat_map(|reads| reads.iter())
+}

@@ -1,0 +1,97 @@
+//! Reading the nested form of an execution tree into an arena, with an explicit stack (OBS-204).
+
+use super::read::keep;
+use super::{ExecutionTree, FrameRecord, NodeId};
+use crate::ids::{ParsedAddress, RuntimeStageId};
+use crate::json::{JsonError, JsonReader, TokenKind};
+use crate::value::{Str, Value};
+
+enum Open {
+    Frame(NodeId),
+    Children(NodeId),
+}
+
+/// Reads a tree whose root object comes next.
+pub(super) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, JsonError> {
+    let mut tree = ExecutionTree::new();
+    let mut open = vec![Open::Frame(begin(json, &mut tree)?)];
+    while let Some(top) = open.last() {
+        match *top {
+            Open::Frame(id) => match json.next_key()? {
+                None => {
+                    open.pop();
+                }
+                Some(key) => match (&*key, json.peek()?) {
+                    ("next", TokenKind::Object) => {
+                        let next = begin(json, &mut tree)?;
+                        if let Some(frame) = tree.get_mut(id) {
+                            frame.next = Some(next);
+                        }
+                        open.push(Open::Frame(next));
+                    }
+                    ("children", TokenKind::Array) => {
+                        json.begin_array()?;
+                        open.push(Open::Children(id));
+                    }
+                    _ => {
+                        let value = json.read_value()?;
+                        if let Some(frame) = tree.get_mut(id) {
+                            field(json, frame, &key, value);
+                        }
+                    }
+                },
+            },
+            Open::Children(id) => {
+                if !json.next_item()? {
+                    open.pop();
+                } else if json.peek()? == TokenKind::Object {
+                    let child = begin(json, &mut tree)?;
+                    if let Some(frame) = tree.get_mut(id) {
+                        frame.children.push(child);
+                    }
+                    open.push(Open::Frame(child));
+                } else {
+                    json.skip_value()?; // no frame: contributes nothing
+                }
+            }
+        }
+    }
+    Ok(tree)
+}
+
+fn begin(json: &mut JsonReader<'_>, tree: &mut ExecutionTree) -> Result<NodeId, JsonError> {
+    json.begin_object()?;
+    let empty = json.share_key("");
+    Ok(tree.push(FrameRecord::new(empty.clone(), empty, RuntimeStageId::parse(""))))
+}
+
+fn field(json: &mut JsonReader<'_>, frame: &mut FrameRecord, key: &str, value: Value) {
+    match (key, value) {
+        ("id", Value::String(text)) => frame.id = json.share_key(&text),
+        ("name", Value::String(text)) => frame.name = json.share_key(&text),
+        ("runtimeStageId", Value::String(text)) => frame.runtime_stage_id = address(json, &text),
+        ("isDecider", Value::Bool(flag)) => frame.is_decider = flag,
+        ("isFork", Value::Bool(flag)) => frame.is_fork = flag,
+        ("logs", Value::Object(bag)) => frame.logs = bag,
+        ("errors", Value::Object(bag)) => frame.errors = bag,
+        ("metrics", Value::Object(bag)) => frame.metrics = bag,
+        ("evals", Value::Object(bag)) => frame.evals = bag,
+        ("description", Value::String(text)) => frame.description = Some(text),
+        ("subflowId", Value::String(text)) => frame.subflow_id = Some(json.share_key(&text)),
+        ("stageReads", Value::Object(reads)) => frame.stage_reads = Some(reads),
+        ("stageWrites", Value::Object(writes)) => frame.stage_writes = Some(writes),
+        ("flowMessages", Value::Array(messages)) => {
+            frame.flow_messages = messages.iter().cloned().collect();
+        }
+        (_, value) => keep(&mut frame.extra, key, value),
+    }
+}
+
+/// An address whose stage id shares its text with the other visits of the stage.
+fn address(json: &mut JsonReader<'_>, text: &Str) -> RuntimeStageId {
+    let parsed = ParsedAddress::of(text);
+    match parsed.index {
+        Some(index) => RuntimeStageId::new(json.share_key(parsed.stage_id), index),
+        None => RuntimeStageId::parse(text),
+    }
+}

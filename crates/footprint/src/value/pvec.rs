@@ -1,0 +1,188 @@
+//! The persistent vector under [`Array`](super::Array) and large [`Object`](super::Object)s.
+//!
+//! Items live in chunks of 32; full chunks hang in a persistent trie, the last chunk is a plain vector.
+//! The layout depends on the length alone, so two vectors of one history compare chunk by chunk, and a
+//! chunk both share is never visited.
+
+use std::sync::Arc;
+
+use rpds::VectorSync;
+
+pub(super) const CHUNK: usize = 32;
+
+type Trie<T> = VectorSync<Arc<[T]>>;
+
+#[derive(Clone)]
+pub(super) struct PVec<T> {
+    full: Option<Trie<T>>,
+    tail: Vec<T>,
+}
+
+impl<T> Default for PVec<T> {
+    fn default() -> Self {
+        Self { full: None, tail: Vec::new() }
+    }
+}
+
+impl<T: Clone> PVec<T> {
+    pub(super) fn from_vec(mut items: Vec<T>) -> Self {
+        if items.len() <= CHUNK {
+            return Self { full: None, tail: items };
+        }
+        let in_full = (items.len() - 1) / CHUNK * CHUNK;
+        let tail = items.split_off(in_full);
+        let mut full = Trie::new_sync();
+        let mut rest = items.into_iter();
+        loop {
+            let chunk: Vec<T> = rest.by_ref().take(CHUNK).collect();
+            if chunk.is_empty() {
+                break;
+            }
+            full.push_back_mut(chunk.into());
+        }
+        Self { full: Some(full), tail }
+    }
+
+    fn in_full(&self) -> usize {
+        self.full.as_ref().map_or(0, |trie| trie.len() * CHUNK)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.in_full() + self.tail.len()
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&T> {
+        match &self.full {
+            None => self.tail.get(index),
+            Some(trie) => match trie.get(index / CHUNK) {
+                Some(chunk) => chunk.get(index % CHUNK),
+                None => self.tail.get(index.wrapping_sub(trie.len() * CHUNK)),
+            },
+        }
+    }
+
+    pub(super) fn last(&self) -> Option<&T> {
+        self.tail.last()
+    }
+
+    pub(super) fn push(&mut self, item: T) {
+        if self.tail.len() == CHUNK {
+            let chunk: Arc<[T]> = std::mem::take(&mut self.tail).into();
+            self.full.get_or_insert_with(Trie::new_sync).push_back_mut(chunk);
+        }
+        self.tail.push(item);
+    }
+
+    /// Replaces an item; `false` when there is none at the position.
+    pub(super) fn set(&mut self, index: usize, item: T) -> bool {
+        let in_full = self.in_full();
+        if index >= in_full {
+            return match self.tail.get_mut(index - in_full) {
+                Some(slot) => {
+                    *slot = item;
+                    true
+                }
+                None => false,
+            };
+        }
+        let Some(trie) = &mut self.full else { return false };
+        let Some(chunk) = trie.get(index / CHUNK) else { return false };
+        let mut chunk = chunk.to_vec();
+        if let Some(slot) = chunk.get_mut(index % CHUNK) {
+            *slot = item;
+        }
+        trie.set_mut(index / CHUNK, chunk.into())
+    }
+
+    pub(super) fn iter(&self) -> PIter<'_, T> {
+        PIter {
+            chunks: self.full.as_ref().map(|trie| trie.iter()),
+            front: [].iter(),
+            back: self.tail.iter(),
+            remaining: self.len(),
+        }
+    }
+
+    /// Items from a position on, without walking what lies before it.
+    pub(super) fn iter_from(&self, start: usize) -> impl Iterator<Item = &T> {
+        let in_full = self.in_full();
+        let chunks = self.full.iter().flat_map(move |trie| {
+            (start / CHUNK..trie.len()).filter_map(move |at| {
+                let skip = start.saturating_sub(at * CHUNK);
+                trie.get(at).and_then(|chunk| chunk.get(skip..))
+            })
+        });
+        let tail = self.tail.get(start.saturating_sub(in_full)..).unwrap_or_default();
+        chunks.flatten().chain(tail)
+    }
+
+    /// Whether every pair of items passes `same`, skipping chunks both sides share; `other` may be longer.
+    pub(super) fn is_prefix_of(&self, other: &Self, same: impl Fn(&T, &T) -> bool) -> bool {
+        if self.len() > other.len() {
+            return false;
+        }
+        if let (Some(mine), Some(theirs)) = (&self.full, &other.full) {
+            for (a, b) in mine.iter().zip(theirs.iter()) {
+                if !Arc::ptr_eq(a, b) && !a.iter().zip(b.iter()).all(|(x, y)| same(x, y)) {
+                    return false;
+                }
+            }
+        }
+        let start = self.in_full();
+        self.tail.iter().zip(other.iter_from(start)).all(|(x, y)| same(x, y))
+    }
+}
+
+/// Iterator over a [`PVec`], from both ends.
+pub(super) struct PIter<'a, T> {
+    chunks: Option<<&'a Trie<T> as IntoIterator>::IntoIter>,
+    front: std::slice::Iter<'a, T>,
+    back: std::slice::Iter<'a, T>,
+    remaining: usize,
+}
+
+impl<'a, T> Iterator for PIter<'a, T> {
+    type Item = &'a T;
+
+    fn next(&mut self) -> Option<&'a T> {
+        loop {
+            if let Some(item) = self.front.next() {
+                self.remaining -= 1;
+                return Some(item);
+            }
+            match self.chunks.as_mut().and_then(Iterator::next) {
+                Some(chunk) => self.front = chunk.iter(),
+                None => {
+                    let item = self.back.next()?;
+                    self.remaining -= 1;
+                    return Some(item);
+                }
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.remaining, Some(self.remaining))
+    }
+}
+
+impl<'a, T> DoubleEndedIterator for PIter<'a, T> {
+    fn next_back(&mut self) -> Option<&'a T> {
+        loop {
+            if let Some(item) = self.back.next_back() {
+                self.remaining -= 1;
+                return Some(item);
+            }
+            match self.chunks.as_mut().and_then(DoubleEndedIterator::next_back) {
+                Some(chunk) => self.back = chunk.iter(),
+                None => {
+                    let item = self.front.next_back()?;
+                    self.remaining -= 1;
+                    return Some(item);
+                }
+            }
+        }
+    }
+}
+
+impl<T> ExactSizeIterator for PIter<'_, T> {}
