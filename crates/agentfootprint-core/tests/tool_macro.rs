@@ -2,7 +2,8 @@
 
 use agentfootprint_core::tools::{IntoTool, Tool, ToolContext, ToolError, ToolFailure, ToolOutput, ask_human};
 use agentfootprint_macros::tool;
-use footprint::{Value, value};
+use footprint::value;
+use footprint::value::Value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

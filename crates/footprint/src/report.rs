@@ -51,7 +51,9 @@ impl RunReport {
         if matches!(report.outcome, Outcome::Paused(_)) {
             // A resume continues the same log and tree; this report must not grow with them.
             report.snapshot();
-            report.snapshot_redacted();
+            if report.shared.is_redacting() {
+                report.snapshot_redacted();
+            }
         }
         report
     }
@@ -84,12 +86,18 @@ impl RunReport {
 
     /// The record (ENG §9).
     pub fn snapshot(&self) -> &Snapshot {
-        self.snapshot.get_or_init(|| self.shared.snapshot(false))
+        self.snapshot.get_or_init(|| self.shared.snapshot(false, true))
     }
 
     /// The record with the redacted mirrors instead of real state, and without fold bases.
     pub fn snapshot_redacted(&self) -> &Snapshot {
-        self.redacted.get_or_init(|| self.shared.snapshot(true))
+        self.redacted.get_or_init(|| {
+            if self.shared.is_redacting() {
+                self.shared.snapshot(true, true)
+            } else {
+                without_fold_bases(self.snapshot())
+            }
+        })
     }
 
     /// The chart's structure plus what this run discovered: lazy mounts, generated branches, dynamic
@@ -143,6 +151,18 @@ impl RunReport {
             _ => Ok(self),
         }
     }
+}
+
+/// The redacted form of a record that holds nothing to redact.
+fn without_fold_bases(snapshot: &Snapshot) -> Snapshot {
+    let mut out = snapshot.clone();
+    out.initial_state = None;
+    for result in out.subflow_results.values_mut() {
+        let mut bare = (**result).clone();
+        bare.tree_context.initial_state = None;
+        *result = Arc::new(bare);
+    }
+    out
 }
 
 impl fmt::Debug for RunReport {
@@ -382,7 +402,7 @@ fn checkpoint_of(
     next_index: u64,
 ) -> FlowchartCheckpoint {
     let Some((first, rest)) = asking.split_first() else { return FlowchartCheckpoint::default() };
-    let snapshot = shared.snapshot(false);
+    let snapshot = shared.snapshot(false, false);
     let subflow_results: IndexMap<_, _> = snapshot
         .subflow_results
         .iter()

@@ -15,7 +15,7 @@ use super::options::{
     AgentOptions, AgentReactMode, ArgValidation, ContextBudget, CostBudget, OnAuthorizationRequired, Posture,
 };
 use super::output::{FallbackFn, OutputContract, OutputOptions, OutputSchemaError};
-use super::tooling::Tooling;
+use crate::tools::Tooling;
 use super::Agent;
 use crate::events::EventHub;
 use crate::injection::{BoxError, CachePolicy, Injection, IntoInjection};

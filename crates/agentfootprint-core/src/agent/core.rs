@@ -17,7 +17,7 @@ use super::records::{Piece, system_piece};
 use crate::injection::{CachePolicy, Injection};
 use crate::llm::{Capabilities, LlmProvider, ThinkingHandler};
 use crate::run::{IntegrityCheck, IntegrityLedger};
-use super::tooling::Tooling;
+use crate::tools::Tooling;
 use crate::tools::Tool;
 
 /// The base system prompt, with its record built once.
@@ -126,7 +126,7 @@ impl AgentCore {
     /// Whether the provider carries messages of this role; otherwise the roles it carries.
     pub(crate) fn carries(&self, role: &str) -> Result<(), Vec<String>> {
         let carried = self.capabilities.carries_in_messages;
-        if carried.carries(Role::read(&Str::from(role))) {
+        if carried.carries(&Role::read(&Str::from(role))) {
             Ok(())
         } else {
             Err(carried.names().into_iter().map(str::to_owned).collect())
@@ -141,7 +141,7 @@ impl AgentCore {
 
     /// The ledger of a new run: which checks this agent arms (EVD-410).
     pub(crate) fn integrity_ledger(&self) -> IntegrityLedger {
-        let grounds = self.tools.iter().any(|tool| tool.declared().arguments_from.is_some());
+        let grounds = self.tools.iter().any(|tool| !tool.declared().arguments_from.is_empty());
         IntegrityLedger::new(|check| match check {
             IntegrityCheck::WireInvariant => true,
             IntegrityCheck::DanglingReference | IntegrityCheck::UnsupportedArgument => grounds,

@@ -24,6 +24,7 @@ pub(crate) mod cost;
 mod errors;
 pub(crate) mod findings;
 pub(crate) mod hit_rate;
+mod journal;
 mod manifest;
 pub(crate) mod moments;
 pub(crate) mod offer;
@@ -37,7 +38,7 @@ pub(crate) mod request;
 mod settle;
 pub(crate) mod slot;
 pub(crate) mod stages;
-mod tooling;
+
 mod typed;
 pub(crate) mod wire;
 pub(crate) mod wire_check;

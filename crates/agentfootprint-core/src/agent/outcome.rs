@@ -98,7 +98,7 @@ pub(crate) fn failure_of(error: EngineError) -> RunError {
     match stage_error.name() {
         CANCELLED => RunError::Cancelled { reason: stage_error.message().to_owned(), at_stage },
         INVALID_RUN_CONFIG => RunError::InvalidRunConfig { what: stage_error.message().to_owned() },
-        _ => RunError::Stage { stage: at_stage.unwrap_or_default(), source: stage_error },
+        _ => RunError::Stage { stage: at_stage.unwrap_or_default(), error: stage_error },
     }
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use agentfootprint_record::events::payload::{
     ErrorCircuitChanged, ErrorRecovered, ErrorRetried, FallbackTriggered,
 };
-use agentfootprint_record::events::words::{CircuitState as RecordedState, FallbackKind};
+use agentfootprint_record::events::words::FallbackKind;
 use footprint::ids::RuntimeStageId;
 
-use crate::llm::{CircuitState, ReportSink, ResilienceReport};
+use crate::llm::{ReportSink, ResilienceReport};
 use crate::run::{RunContext, StageCx, millis};
 
 /// The sink of one call.
@@ -40,12 +40,7 @@ impl ReportSink for RunReports {
                 run.say(&self.step, || ErrorRecovered::new(*attempt, millis(*total_duration)));
             }
             ResilienceReport::CircuitChanged { state, reason, provider_name } => run.say(&self.step, || {
-                let state = match state {
-                    CircuitState::Closed => RecordedState::Closed,
-                    CircuitState::Open => RecordedState::Open,
-                    CircuitState::HalfOpen => RecordedState::HalfOpen,
-                };
-                ErrorCircuitChanged::new(state, reason.as_str(), provider_name.as_str())
+                ErrorCircuitChanged::new(state.clone(), reason.as_str(), provider_name.as_str())
             }),
             // A throttle reports through tracing only; it has no event (LLM-115).
             ResilienceReport::Throttled { provider_name, wait, limit } => {

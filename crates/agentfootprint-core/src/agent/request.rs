@@ -31,7 +31,7 @@ pub(crate) fn assemble(cx: &StageCx) -> Result<Assembled, StageError> {
     let history = cx.list(state::HISTORY)?;
     let wrapping_up = cx.agent.mounts_wrap_up() && cx.flag(state::WRAP_UP_ASKED)?;
     let mut request = LlmRequest::new(model)
-        .system_segments(segments(&system_records))
+        .with_system_segments(segments(&system_records))
         .with_messages(Messages::from(history.clone()));
     request.tools = if wrapping_up { Arc::default() } else { tools(cx)? };
     if let Some(output) = cx.agent.output.as_ref().filter(|output| output.strategy == OutputStrategy::ToolForced) {

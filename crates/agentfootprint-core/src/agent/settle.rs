@@ -164,7 +164,7 @@ fn check_start(core: &AgentCore) -> Result<(), RunRefusal> {
             if message.content.trim().is_empty() {
                 return Err(DeliveryError::EmptyContent { injection }.into());
             }
-            if !core.capabilities.carries_in_messages.carries(message.role.clone()) {
+            if !core.capabilities.carries_in_messages.carries(&message.role) {
                 return Err(DeliveryError::RoleNotCarried {
                     injection,
                     role: role_word(&message.role),
@@ -214,7 +214,13 @@ async fn settle(core: Arc<AgentCore>, run: Arc<RunContext>, report: WalkReport) 
         Err(error) => error.checkpoint().cloned(),
     };
     let record =
-        RunRecord::new(run.run_id().clone(), final_state, report.snapshot(), report.runtime_structure(), checkpoint);
+        RunRecord::new(
+            run.run_id().clone(),
+            final_state,
+            report.snapshot().clone(),
+            Arc::new(report.runtime_structure()),
+            checkpoint,
+        );
     RunReport::new(resolved, record)
 }
 
@@ -228,7 +234,7 @@ fn resolve(
     if let Outcome::Paused(paused) = report.outcome() {
         let checkpoint = paused.checkpoint();
         let data = checkpoint.pause_data.clone().unwrap_or_default();
-        return Ok(RunOutcome::Paused(Box::new(PauseOutcome::new(checkpoint, data))));
+        return Ok(RunOutcome::Paused(Box::new(PauseOutcome::new(checkpoint.clone(), data))));
     }
     if let Some(error) = outcome::failure_in(final_state) {
         return Err(error);

@@ -131,8 +131,8 @@ impl InjectionContext {
     }
 
     /// The messages a person wrote: user turns without a frame and without a delivering injection (CTX-10).
-    pub fn said_by_person(&self) -> impl Iterator<Item = Value> + '_ {
-        self.history.values().filter(|message| {
+    pub fn said_by_person(&self) -> impl Iterator<Item = &Value> {
+        self.history.as_array().iter().filter(|message| {
             message.get("role").and_then(Value::as_str) == Some("user")
                 && message.get("frame").is_none()
                 && message.get("injectedBy").is_none()
@@ -158,7 +158,7 @@ impl InjectionContext {
             shape.insert("iterationsRemaining", Value::from(iterations_remaining(max, self.iteration)));
         }
         shape.insert("userMessage", Value::from(self.user_message.clone()));
-        shape.insert("history", Value::from(self.history.array().clone()));
+        shape.insert("history", Value::from(self.history.as_array().clone()));
         shape.insert("activatedInjectionIds", Value::from(self.activated_injection_ids.clone()));
         if let Some(last) = &self.last_tool_result {
             shape.insert("lastToolResult", last.clone());

@@ -60,7 +60,7 @@ pub(crate) fn project(injection: &ProjectionView<'_>, rendered: Option<&str>) ->
 
 fn message_value(message: &InjectedMessage) -> Value {
     Value::from(Object::from_iter([
-        (Str::from("role"), Value::from(message.role.as_str())),
+        (Str::from("role"), Value::from(message.role.word())),
         (Str::from("content"), Value::from(message.content.clone())),
     ]))
 }

@@ -204,12 +204,12 @@ pub enum RunError {
     #[error(transparent)]
     Llm(LlmError),
     /// A stage failed otherwise.
-    #[error("stage `{stage}` failed: {source}")]
+    #[error("stage `{stage}` failed: {error}")]
     Stage {
         /// Its address.
         stage: Str,
         /// The failure.
-        source: StageError,
+        error: StageError,
     },
     /// The engine stopped the run.
     #[error(transparent)]
@@ -355,7 +355,7 @@ impl RunError {
         match self {
             Self::Refused(refusal) => refusal.name(),
             Self::Llm(error) => error.record_name(),
-            Self::Stage { source, .. } => source.name(),
+            Self::Stage { error, .. } => error.name(),
             Self::Engine(error) => error.stage_error().map_or("Error", StageError::name),
             Self::Cancelled { .. } => "Cancelled",
             Self::Checkpoint { .. } => "RunCheckpointError",
@@ -381,7 +381,7 @@ impl RunError {
         match self {
             Self::Refused(refusal) => Some(refusal.code()),
             Self::Llm(error) => error.record_code(),
-            Self::Stage { source, .. } => source.code(),
+            Self::Stage { error, .. } => error.code(),
             Self::Engine(error) => error.stage_error().and_then(StageError::code),
             Self::Cancelled { .. } => Some("ERR_CANCELLED"),
             Self::Checkpoint { .. } => Some("ERR_RUN_CHECKPOINT"),

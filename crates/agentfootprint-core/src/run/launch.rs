@@ -70,7 +70,7 @@ pub(crate) fn launch<T: Send + 'static>(launch: Launch<T>, options: RunOptions) 
     let run_id = ids.run_id(now);
     let identity =
         RunIdentity::resolve(launch.identity.or(options.identity), options.session_id.clone(), &run_id);
-    let mut facts = RunFacts::new(run_id.clone(), [launch.owner]);
+    let mut facts = RunFacts::new(&*run_id, [launch.owner]);
     facts.trace_id = options.trace_id.clone();
     facts.correlation_id = options.correlation_id.clone();
     facts.session_id = options.session_id.clone();

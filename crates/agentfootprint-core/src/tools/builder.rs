@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use agentfootprint_record::events::words::PermissionCapability;
-use footprint::{Str, Value};
+use footprint::value::{Str, Value};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
@@ -230,7 +230,8 @@ impl<A> ToolBuilder<A> {
     {
         self.declared.result_columns = columns.into_iter().map(|(name, column)| (name.into(), column.into())).collect();
         let given = assert_result_columns(&self.declared.result_columns);
-        self.note_empty(self.declared.result_columns.is_empty(), given)
+        let is_empty = self.declared.result_columns.is_empty();
+        self.note_empty(is_empty, given)
     }
 
     /// Who the offer is attributed to.
@@ -245,7 +246,8 @@ impl<A> ToolBuilder<A> {
     pub fn arguments_from<S: Into<Str>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
         self.declared.arguments_from = tools.into_iter().map(Into::into).collect();
         let given = assert_arguments_from(&self.name, &self.declared.arguments_from);
-        self.note_empty(self.declared.arguments_from.is_empty(), given)
+        let is_empty = self.declared.arguments_from.is_empty();
+        self.note_empty(is_empty, given)
     }
 
     /// Tools this one calls through `ctx.tools()`; checked against the agent's tools when it is built.
@@ -253,7 +255,8 @@ impl<A> ToolBuilder<A> {
     pub fn composed_of<S: Into<Str>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
         self.declared.composed_of = tools.into_iter().map(Into::into).collect();
         let given = assert_composed_of(&self.name, &self.declared.composed_of);
-        self.note_empty(self.declared.composed_of.is_empty(), given)
+        let is_empty = self.declared.composed_of.is_empty();
+        self.note_empty(is_empty, given)
     }
 
     /// A list that was given empty is a fault; one that was never given is not.

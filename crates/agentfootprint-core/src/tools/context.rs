@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agentfootprint_record::MemoryIdentity;
 use agentfootprint_record::text::{canonical_json, sha256_hex};
-use footprint::{Object, Str, Value};
+use footprint::value::{Object, Str, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::credentials::{Credential, CredentialAccess};

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use footprint::Value;
+use footprint::value::Value;
 use thiserror::Error;
 
 use super::failure::PauseRequest;

@@ -1,7 +1,7 @@
 //! The effects envelope: how a tool steers without prose (TOOL-69 to TOOL-72).
 
 use agentfootprint_record::events::words::{EffectKind, Lease, ToolResultStatus, Word as _};
-use footprint::{Array, Object, Str, Value};
+use footprint::value::{Array, Object, Str, Value};
 
 /// Content with typed effects and, optionally, a status.
 ///

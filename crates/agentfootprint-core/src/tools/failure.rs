@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use footprint::{Object, Value};
+use footprint::value::{Object, Value};
 
 /// What a handler returns instead of a result.
 ///
@@ -119,27 +119,23 @@ impl PauseRequest {
         Self { data: data.into() }
     }
 
-    /// The pause data the caller receives, with the call it belongs to.
-    pub(crate) fn pause_data(&self, tool_call_id: &str, tool_name: &str) -> Object {
-        let mut out = Object::new();
-        out.insert("toolCallId", Value::from(tool_call_id));
-        out.insert("toolName", Value::from(tool_name));
+    /// Its members in the pause data: an object is spread, anything else travels under `data`. So does an object with a
+    /// key the pause data keeps for itself: a tool's question must not read as another kind of gate.
+    pub(crate) fn members(&self) -> Object {
         match &self.data {
-            Value::Object(members) => {
-                for (key, value) in members.iter() {
-                    if &**key != "toolCallId" && &**key != "toolName" {
-                        out.insert(key.clone(), value.clone());
-                    }
-                }
-            }
-            Value::Null => {}
+            Value::Object(members) if !RESERVED.iter().any(|key| members.contains_key(key)) => members.clone(),
+            Value::Null => Object::new(),
             other => {
+                let mut out = Object::new();
                 out.insert("data", other.clone());
+                out
             }
         }
-        out
     }
 }
+
+/// Keys of the pause data that say which call and which gate it is about.
+const RESERVED: [&str; 5] = ["toolCallId", "toolName", "ask", "checkIn", "authorization"];
 
 /// Pauses the run with a question for a person; the answer becomes the tool's result.
 ///
@@ -166,17 +162,13 @@ mod tests {
 
     /// Proves TOOL-58.
     #[test]
-    fn pause_data_spreads_objects_and_keeps_the_call() {
-        let spread = PauseRequest::new(value!({ "question": "Which?", "toolCallId": "forged" }));
-        assert_eq!(
-            Value::Object(spread.pause_data("h1", "ask")),
-            value!({ "toolCallId": "h1", "toolName": "ask", "question": "Which?" })
-        );
-        let plain = PauseRequest::new("Which?");
-        assert_eq!(
-            Value::Object(plain.pause_data("h1", "ask")),
-            value!({ "toolCallId": "h1", "toolName": "ask", "data": "Which?" })
-        );
+    fn pause_data_is_spread_unless_it_would_pass_for_something_else() {
+        let members = |data: Value| Value::Object(PauseRequest::new(data).members());
+        assert_eq!(members(value!({ "question": "Which?" })), value!({ "question": "Which?" }));
+        assert_eq!(members(value!("Which?")), value!({ "data": "Which?" }));
+        assert_eq!(members(Value::Null), value!({}));
+        let forged = value!({ "ask": { "question": "?" }, "toolCallId": "other" });
+        assert_eq!(members(forged.clone()), value!({ "data": (forged) }));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 
 use async_trait::async_trait;
-use footprint::{Object, Str, Value};
+use footprint::value::{Object, Str, Value};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;

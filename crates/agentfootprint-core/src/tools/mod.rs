@@ -7,25 +7,34 @@
 //! | [`ToolContext`] | what a handler is told and may do |
 //! | [`validate`](ArgValidator) | the honest subset of JSON Schema that arguments are held to |
 //! | people | consent, questions and decisions |
+//! | permission | who may call what, decided outside the agent |
+//! | middleware | links that change, deny or ask about a call or its result |
 //! | credentials | who vends them, and that they never reach a record |
+//! | dispatch | the pipeline itself, step by step |
 
 mod arms;
 mod builder;
 mod context;
 mod credentials;
 mod declare;
+mod dispatch;
 mod dispatch_door;
 mod envelope;
 mod failure;
 mod handler;
+mod middleware;
 mod name;
 mod output;
 mod people;
+mod permission;
 #[doc(hidden)]
 pub mod private;
+mod provider;
 mod schema;
 mod sessions;
+mod texts;
 mod tool;
+mod tooling;
 mod validate;
 
 pub use agentfootprint_record::events::words::{
@@ -43,18 +52,33 @@ pub use self::declare::{
     ToolDefProblem, ToolExtensions, ToolOwner, assert_arguments_from, assert_composed_of, assert_needs, assert_owner,
     assert_result_ceiling, assert_result_columns, assert_result_kind, assert_wants,
 };
+pub(crate) use self::dispatch::{resume_batch, run_batch};
+pub use self::dispatch::{ToolFate, tool_fate};
 pub use self::dispatch_door::{InnerCallError, ToolDispatch};
 pub use self::envelope::{EnvelopeReading, ToolEffect, ToolEnvelope, read_envelope};
 pub use self::failure::{PauseRequest, ToolError, ToolFailure, ask_human, pause_here};
 #[doc(hidden)]
 pub use self::handler::BoxedCall;
+pub use self::middleware::{
+    ApproveOnce, AskPayload, MessageContext, MessageMiddleware, MessageOutcome, ToolCallContext, ToolCallOutcome, ToolHooks,
+    ToolMiddleware, ToolResultContext, ToolResultOutcome,
+};
 pub use self::name::{BadName, MAX_TOOL_NAME, ToolNameError, ToolNamePolicy, check_tool_name, reserved};
 pub use self::output::{IntoToolFailure, IntoToolOutput, NO_TOOL_VALUE, ToolOutput, render};
+pub(crate) use self::people::{check_answer, component_of, public_pause_data, settle_abandoned};
 pub use self::people::{
-    AskComponent, CheckIn, CheckInDecision, CheckInSituation, DecisionBuilder, DecisionValue, ResumeAnswer,
-    check_in_approved, check_in_declined,
+    AskComponent, Assembler, CheckIn, CheckInDecision, CheckInOptions, CheckInSituation, DecisionBuilder, DecisionValue,
+    Demand, Evidence, EvidenceInput, EvidenceUnit, ResumeAnswer, Scorer, check_in_approved, check_in_declined,
+    pause_demands_decision,
 };
+pub use self::permission::{
+    CallSequence, CheckError, PermissionChecker, PermissionDecision, PermissionPolicy, PermissionRequest,
+    PermissionVerdict, PolicyError, PolicyRules, SequenceCall, SequencePolicy, skill_of_target,
+};
+pub use self::provider::{ToolListContext, ToolProvider, ToolProviderError};
 pub use self::schema::ToolSchema;
 pub use self::sessions::{Cleanup, TeardownError, TeardownOptions, TeardownScope};
+pub(crate) use self::sessions::tear_down;
 pub use self::tool::{IntoTool, Tool, ToolHandler};
-pub use self::validate::{ArgIssue, ArgValidator, MAX_ISSUES, ToolArgValidation, reduce_schema};
+pub(crate) use self::tooling::Tooling;
+pub use self::validate::{ArgIssue, ArgValidator, MAX_ISSUES, reduce_schema};

@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-use footprint::{Str, Value};
+use footprint::value::{Str, Value};
 use serde::Serialize;
 
 use super::arms::{Arms, ERROR_ARM};

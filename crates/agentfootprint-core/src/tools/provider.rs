@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agentfootprint_record::MemoryIdentity;
 use async_trait::async_trait;
-use footprint::Str;
+use footprint::value::Str;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use footprint::{Object, Str, Value};
+use footprint::value::{Object, Str, Value};
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 

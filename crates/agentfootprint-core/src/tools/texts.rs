@@ -69,7 +69,7 @@ pub(crate) fn panicked(tool: &str) -> String {
 }
 
 /// A result over the tool's own ceiling (TOOL-73).
-pub(crate) fn over_ceiling(tool: &str, size: usize, max: usize, narrow_by: Option<&[footprint::Str]>) -> String {
+pub(crate) fn over_ceiling(tool: &str, size: usize, max: usize, narrow_by: Option<&[footprint::value::Str]>) -> String {
     let mut out = format!(
         "`{tool}` ran, but its result has {size} characters and the tool allows {max}. None of the data was returned."
     );
@@ -114,7 +114,7 @@ pub(crate) fn not_dispatched(stopped_at: &str) -> String {
 }
 
 /// A person said no (TOOL-63).
-pub(crate) fn declined(note: Option<&str>, chosen: Option<&footprint::Value>) -> String {
+pub(crate) fn declined(note: Option<&str>, chosen: Option<&footprint::value::Value>) -> String {
     let mut out = String::from("declined by human");
     if let Some(note) = note {
         let _ = write!(out, ": {note}");

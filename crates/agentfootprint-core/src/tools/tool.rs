@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use footprint::Value;
+use footprint::value::Value;
 
 use super::builder::ToolBuilder;
 use super::context::ToolContext;
@@ -58,7 +58,7 @@ struct Parts {
 
 impl Tool {
     /// Starts a definition.
-    pub fn builder(name: impl Into<footprint::Str>) -> ToolBuilder {
+    pub fn builder(name: impl Into<footprint::value::Str>) -> ToolBuilder {
         ToolBuilder::new(name)
     }
 

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use footprint::Str;
+use footprint::value::Str;
 
 use super::credentials::CredentialProvider;
 use super::middleware::{MessageMiddleware, ToolMiddleware};
+use super::people::CheckInOptions;
 use super::permission::PermissionChecker;
 use super::provider::ToolProvider;
 
@@ -18,6 +19,7 @@ pub(crate) struct Tooling {
     pub(crate) permission: Option<Arc<dyn PermissionChecker>>,
     pub(crate) tool_middleware: Vec<Arc<dyn ToolMiddleware>>,
     pub(crate) message_middleware: Vec<Arc<dyn MessageMiddleware>>,
+    pub(crate) check_in: CheckInOptions,
 }
 
 impl Tooling {

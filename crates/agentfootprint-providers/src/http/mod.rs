@@ -29,7 +29,7 @@ pub use exchange::{
     ByteStream, FaultPhase, HttpExchange, HttpFault, HttpRequest, HttpResponse, Method, ReqwestExchange, door,
 };
 pub use limits::{Bounds, Deadlines};
-pub use reqwest::header::HeaderMap;
+pub use reqwest::header::{HeaderMap, HeaderName};
 pub use retry_after::stated_wait;
 
 pub(crate) use answer::{AnswerMachine, Assembler, Piece, Sniffing};

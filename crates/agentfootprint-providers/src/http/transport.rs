@@ -119,13 +119,14 @@ impl Transport {
         cx: CallCx,
     ) -> LlmStream {
         let reading = Reading { body: response.body, machine, ready: VecDeque::new(), idle: self.deadlines.idle, scene, cx };
-        Box::pin(stream::unfold(Some(reading), |reading| async move {
+        let chunks = stream::unfold(Some(reading), |reading| async move {
             let mut reading = reading?;
             let next = reading.next().await;
             // The last item drops the connection together with the rest of the state.
             let over = !matches!(next, Ok(LlmChunk::Text { .. } | LlmChunk::Thinking { .. }));
             Some((next, (!over).then_some(reading)))
-        }))
+        });
+        Box::pin(chunks.fuse())
     }
 }
 

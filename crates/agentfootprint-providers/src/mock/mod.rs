@@ -28,7 +28,7 @@ use agentfootprint_core::llm::{
 };
 use agentfootprint_record::text::utf16_len;
 use async_trait::async_trait;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 
 pub use reply::{MockChunk, MockReply, MockResponse, MockUsage};
 pub use script::ScriptMode;
@@ -314,7 +314,7 @@ impl Mock {
         };
         items.push_back(last);
         let (delay, cx, name) = (self.chunk_delay, cx.clone(), self.name.clone());
-        Ok(Box::pin(stream::unfold(items, move |mut items| {
+        let chunks = stream::unfold(items, move |mut items| {
             let (cx, name) = (cx.clone(), name.clone());
             async move {
                 let item = items.pop_front()?;
@@ -325,7 +325,8 @@ impl Mock {
                     Err(aborted) => Some((Err(aborted), VecDeque::new())),
                 }
             }
-        })))
+        });
+        Ok(Box::pin(chunks.fuse()))
     }
 }
 

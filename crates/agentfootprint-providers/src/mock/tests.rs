@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use agentfootprint_core::llm::{CallRng, ThinkingHandler};
+use agentfootprint_core::llm::CallRng;
 use agentfootprint_record::message::Message;
 use footprint::value;
 use footprint::value::Value;

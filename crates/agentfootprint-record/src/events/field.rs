@@ -308,7 +308,9 @@ impl<K: MapKey, V: Field> Field for IndexMap<K, V> {
         object(value)?
             .iter()
             .map(|(key, value)| {
-                V::from_value(value).map(|value| (K::read_key(key), value)).map_err(|misfit| misfit.under(key))
+                V::from_value(value)
+                    .map(|value| (K::read_key(key), value))
+                    .map_err(|misfit| misfit.under(key))
             })
             .collect()
     }

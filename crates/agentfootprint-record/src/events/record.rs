@@ -125,22 +125,42 @@ macro_rules! field_type {
 }
 
 macro_rules! need {
-    (req) => { $crate::events::field::Need::Required };
-    (opt) => { $crate::events::field::Need::Optional };
-    (flag) => { $crate::events::field::Need::True };
+    (req) => {
+        $crate::events::field::Need::Required
+    };
+    (opt) => {
+        $crate::events::field::Need::Optional
+    };
+    (flag) => {
+        $crate::events::field::Need::True
+    };
 }
 
 macro_rules! shape {
-    (flag) => { $crate::events::field::Shape::Bool };
-    ($mode:ident $ty:ty) => { <$ty as $crate::events::field::Field>::SHAPE };
+    (flag) => {
+        $crate::events::field::Shape::Bool
+    };
+    ($mode:ident $ty:ty) => {
+        <$ty as $crate::events::field::Field>::SHAPE
+    };
 }
 
 macro_rules! class {
-    (flag) => { $crate::events::field::Class::Structure };
-    ($mode:ident $ty:ty) => { <$ty as $crate::events::field::Field>::CLASS };
-    ($mode:ident $ty:ty as id) => { $crate::events::field::Class::Structure };
-    ($mode:ident $ty:ty as name) => { $crate::events::field::Class::Structure };
-    ($mode:ident $ty:ty as content) => { $crate::events::field::Class::Content };
+    (flag) => {
+        $crate::events::field::Class::Structure
+    };
+    ($mode:ident $ty:ty) => {
+        <$ty as $crate::events::field::Field>::CLASS
+    };
+    ($mode:ident $ty:ty as id) => {
+        $crate::events::field::Class::Structure
+    };
+    ($mode:ident $ty:ty as name) => {
+        $crate::events::field::Class::Structure
+    };
+    ($mode:ident $ty:ty as content) => {
+        $crate::events::field::Class::Content
+    };
 }
 
 macro_rules! put {

@@ -27,7 +27,8 @@ pub fn reference_markdown() -> String {
         let events = || EventName::ALL.into_iter().filter(move |name| name.domain() == domain);
         let _infallible = write!(page, "\n## `{domain}` ({})\n", events().count());
         for event in events() {
-            let source = if event.declared_only() { "consumers only".to_owned() } else { event.stage().to_owned() };
+            let source =
+                if event.declared_only() { "consumers only".to_owned() } else { event.stage().to_owned() };
             let _infallible = write!(
                 page,
                 "\n### `{domain}.{}`\n\nSaid when: {}. By: {source}.\n\n",
@@ -43,14 +44,8 @@ pub fn reference_markdown() -> String {
 fn push_fields(page: &mut String, fields: &[FieldInfo]) {
     page.push_str("| field | type |\n|---|---|\n");
     for field in fields {
-        let _infallible = writeln!(
-            page,
-            "| `{}{}`{} | {} |",
-            field.name,
-            need(field.need),
-            class(field),
-            type_text(field)
-        );
+        let _infallible =
+            writeln!(page, "| `{}{}`{} | {} |", field.name, need(field.need), class(field), type_text(field));
     }
 }
 
@@ -83,9 +78,7 @@ fn shape_text(shape: Shape) -> String {
         Shape::Number => "num".to_owned(),
         Shape::Bool => "bool".to_owned(),
         Shape::Json => "json".to_owned(),
-        Shape::Word(words) => {
-            words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" \\| ")
-        }
+        Shape::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" \\| "),
         Shape::List(item @ Shape::Word(_)) => format!("({})[]", shape_text(*item)),
         Shape::List(item) => format!("{}[]", shape_text(*item)),
         Shape::Map(value) => format!("map of {}", shape_text(*value)),

@@ -26,16 +26,40 @@ fn the_registry_counts() {
     }
     let order: Vec<_> = Domain::ALL
         .iter()
-        .map(|domain| (domain.as_str(), EventName::ALL.iter().filter(|name| name.domain() == *domain).count()))
+        .map(|domain| {
+            (domain.as_str(), EventName::ALL.iter().filter(|name| name.domain() == *domain).count())
+        })
         .collect();
     assert_eq!(
         order,
         [
-            ("composition", 8), ("agent", 14), ("stream", 8), ("context", 5), ("memory", 5), ("tools", 20),
-            ("skill", 11), ("map", 2), ("integrity", 3), ("validation", 1), ("permission", 4),
-            ("credential", 4), ("risk", 1), ("fallback", 1), ("cost", 2), ("eval", 2), ("error", 4),
-            ("reliability", 3), ("resilience", 2), ("pause", 2), ("checkin", 2), ("middleware", 1),
-            ("embedding", 1), ("artifacts", 5), ("findings", 5), ("tool_choice", 3), ("ontology", 1),
+            ("composition", 8),
+            ("agent", 14),
+            ("stream", 8),
+            ("context", 5),
+            ("memory", 5),
+            ("tools", 20),
+            ("skill", 11),
+            ("map", 2),
+            ("integrity", 3),
+            ("validation", 1),
+            ("permission", 4),
+            ("credential", 4),
+            ("risk", 1),
+            ("fallback", 1),
+            ("cost", 2),
+            ("eval", 2),
+            ("error", 4),
+            ("reliability", 3),
+            ("resilience", 2),
+            ("pause", 2),
+            ("checkin", 2),
+            ("middleware", 1),
+            ("embedding", 1),
+            ("artifacts", 5),
+            ("findings", 5),
+            ("tool_choice", 3),
+            ("ontology", 1),
         ]
     );
     // Domains are contiguous, and tool_choice follows findings.contingent.
@@ -52,9 +76,19 @@ fn declared_only_events() {
     assert_eq!(
         declared,
         [
-            "composition.branch_complete", "agent.handoff", "memory.detached", "memory.written",
-            "tools.offered", "tools.activated", "tools.deactivated", "skill.activated", "skill.deactivated",
-            "permission.gate_opened", "permission.gate_closed", "risk.flagged", "eval.score",
+            "composition.branch_complete",
+            "agent.handoff",
+            "memory.detached",
+            "memory.written",
+            "tools.offered",
+            "tools.activated",
+            "tools.deactivated",
+            "skill.activated",
+            "skill.deactivated",
+            "permission.gate_opened",
+            "permission.gate_closed",
+            "risk.flagged",
+            "eval.score",
             "eval.threshold_crossed",
         ]
     );
@@ -74,9 +108,18 @@ fn patterns() {
         }
     }
     for refused in [
-        "", "**", "agentfootprint", "agentfootprint.*", "agentfootprint.strem.*", "agentfootprint.stream",
-        "agentfootprint.stream.tok*", "agentfootprint.stream.tokens", "agentfootprint.stream.token.x",
-        "stream.token", "shop.cart", "*.token",
+        "",
+        "**",
+        "agentfootprint",
+        "agentfootprint.*",
+        "agentfootprint.strem.*",
+        "agentfootprint.stream",
+        "agentfootprint.stream.tok*",
+        "agentfootprint.stream.tokens",
+        "agentfootprint.stream.token.x",
+        "stream.token",
+        "shop.cart",
+        "*.token",
     ] {
         let error = refused.parse::<Pattern>().unwrap_err();
         assert_eq!(error.pattern, refused);
@@ -104,7 +147,8 @@ fn every_event_round_trips() {
             assert_eq!(event.payload().to_string(), payload.to_string(), "{name}");
             assert!(!event.payload().to_string().contains("null"), "{name}");
 
-            let meta = EventMeta::build(Some("seed#0".into()), Moment::default(), &RunFacts::new("r", ["Agent:a"]));
+            let meta =
+                EventMeta::build(Some("seed#0".into()), Moment::default(), &RunFacts::new("r", ["Agent:a"]));
             let event = Event { kind: event, meta };
             let text = serde_json::to_string(&event).unwrap();
             assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
@@ -146,7 +190,10 @@ fn structure_holds_no_content() {
         r#"{"iteration":1,"toolCallCount":0,"usage":{"input":3,"output":4},"stopReason":"stop","durationMs":9}"#
     );
     let item = CoverageItemHolder::events();
-    assert_eq!(structure_of(&item).to_string(), r#"{"toolName":"t","toolCallId":"c","iteration":1,"checked":[{}]}"#);
+    assert_eq!(
+        structure_of(&item).to_string(),
+        r#"{"toolName":"t","toolCallId":"c","iteration":1,"checked":[{}]}"#
+    );
     // Default is content: free text and JSON.
     for name in EventName::ALL {
         for field in name.fields().iter().filter(|field| field.shape == Shape::Json) {
@@ -193,7 +240,10 @@ fn reading_is_lenient() {
             .as_object()
             .map(|object| {
                 let mut object = object.clone();
-                object.insert("skippedDetails", value!([{ "id": "a", "reason": "parked" }, { "id": 1, "reason": "x" }]));
+                object.insert(
+                    "skippedDetails",
+                    value!([{ "id": "a", "reason": "parked" }, { "id": 1, "reason": "x" }]),
+                );
                 Value::Object(object)
             })
             .unwrap(),
@@ -288,7 +338,10 @@ fn payloads_are_detached_and_share() {
 #[test]
 fn whole_numbers_are_integers() {
     let tick = CostTotals::new(1, 2, 3.0);
-    assert_eq!(serde_json::to_string(&tick).unwrap(), r#"{"tokensInput":1,"tokensOutput":2,"estimatedUsd":3}"#);
+    assert_eq!(
+        serde_json::to_string(&tick).unwrap(),
+        r#"{"tokensInput":1,"tokensOutput":2,"estimatedUsd":3}"#
+    );
     let start = StreamLlmStart::new(1, "mock", "mock-1", 0, 1, 0).temperature(0.0);
     assert!(serde_json::to_string(&start).unwrap().ends_with(r#""temperature":0}"#));
 }

@@ -1,8 +1,8 @@
 //! Closed literal sets of the registry (EVT §4 and §5). Each is a Rust enum whose `Other` arm exists only on
 //! the reading side (EVT-23).
 
-pub use crate::word::{Unlisted, Word};
 use crate::word::words;
+pub use crate::word::{Unlisted, Word};
 
 /// Declares several closed sets, each with one line of documentation.
 macro_rules! sets {

@@ -96,11 +96,7 @@ impl Message {
 
     /// The result of a call.
     #[must_use]
-    pub fn tool(
-        tool_call_id: impl Into<Str>,
-        tool_name: impl Into<Str>,
-        content: impl Into<Str>,
-    ) -> Self {
+    pub fn tool(tool_call_id: impl Into<Str>, tool_name: impl Into<Str>, content: impl Into<Str>) -> Self {
         let mut message = Self::new(Role::Tool, content);
         message.tool_call_id = Some(tool_call_id.into());
         message.tool_name = Some(tool_name.into());

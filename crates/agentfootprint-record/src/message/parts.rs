@@ -166,10 +166,7 @@ impl Field for ThinkingBlock {
             summary: optional(block, "summary")?,
             provider_meta: optional(block, "providerMeta")?,
             origin: optional(block, "origin")?,
-            extra: unknown(
-                block,
-                &["type", "content", "signature", "summary", "providerMeta", "origin"],
-            ),
+            extra: unknown(block, &["type", "content", "signature", "summary", "providerMeta", "origin"]),
         })
     }
 }

@@ -124,10 +124,7 @@ fn validation_names_the_message() {
         check(value!([{ "role": "tool", "content": null, "toolCallId": "t1" }])),
         "message 0 (tool, answer to call `t1`): `content`: expected a string, found null"
     );
-    assert_eq!(
-        check(value!([{ "role": "robot", "content": "x" }])),
-        "message 0 (robot): `robot` is no role"
-    );
+    assert_eq!(check(value!([{ "role": "robot", "content": "x" }])), "message 0 (robot): `robot` is no role");
     assert_eq!(
         check(value!([{ "content": "x" }])),
         "message 0 (no role): `role`: expected a value, found nothing"

@@ -158,8 +158,14 @@ impl<'a> MessageView<'a> {
 
     /// Whether the message carries a mark that only a writer of marks sets (EVD-16).
     pub(super) fn is_marked(self) -> bool {
-        [fields::FRAME, fields::RESULT_ORIGIN, fields::RESULT_REASON, fields::NOT_DISPATCHED, fields::TOOL_CHARS]
-            .iter()
-            .any(|key| self.0.get(key).is_some())
+        [
+            fields::FRAME,
+            fields::RESULT_ORIGIN,
+            fields::RESULT_REASON,
+            fields::NOT_DISPATCHED,
+            fields::TOOL_CHARS,
+        ]
+        .iter()
+        .any(|key| self.0.get(key).is_some())
     }
 }

@@ -63,33 +63,30 @@ impl Recording {
     }
 
     /// Writes the recording as compact JSON, piece by piece and without recursion.
-    pub fn write_to<S: JsonSink>(&self, sink: S) {
-        let mut writer = JsonWriter::new(sink);
-        self.write_members(&mut writer);
-    }
-
-    /// Writes the recording as the next value of a larger text.
-    pub(super) fn write_members<S: JsonSink>(&self, writer: &mut JsonWriter<S>) {
-        writer.begin_object();
-        writer.key("snapshot");
-        write_nested(writer, |sink| write_snapshot(&self.snapshot, sink));
+    pub fn write_to<S: JsonSink>(&self, mut sink: S) {
+        sink.put("{\"snapshot\":");
+        write_snapshot(&self.snapshot, &mut sink);
         if let Some(events) = &self.events {
-            writer.key("events");
-            writer.begin_array();
-            for event in events {
-                writer.value(&event.to_value());
+            sink.put(",\"events\":[");
+            for (at, event) in events.iter().enumerate() {
+                if at > 0 {
+                    sink.put(",");
+                }
+                JsonWriter::new(&mut sink).value(&event.to_value());
             }
-            writer.end_array();
+            sink.put("]");
         }
         if let Some(structure) = &self.structure {
-            writer.key("structure");
-            structure.write_to(writer);
+            sink.put(",\"structure\":");
+            structure.write_to(&mut JsonWriter::new(&mut sink));
         }
         for (key, json) in &self.extra {
-            writer.key(key);
-            writer.raw(json);
+            sink.put(",");
+            JsonWriter::new(&mut sink).string(key);
+            sink.put(":");
+            sink.put(json);
         }
-        writer.end_object();
+        sink.put("}");
     }
 
     /// Writes the recording to a file, socket or pipe as compact JSON.
@@ -116,23 +113,6 @@ impl Recording {
     /// [`RecordingError::NotJson`] when an unknown member is not JSON.
     pub fn to_packed(&self) -> Result<String, RecordingError> {
         packed::pack(self.to_json().as_bytes())
-    }
-}
-
-/// Hands the writer's place to something that writes one whole JSON value to a sink of its own.
-fn write_nested<S: JsonSink>(writer: &mut JsonWriter<S>, write: impl FnOnce(&mut Raw<'_, S>)) {
-    write(&mut Raw { writer, first: true });
-}
-
-struct Raw<'a, S> {
-    writer: &'a mut JsonWriter<S>,
-    first: bool,
-}
-
-impl<S: JsonSink> JsonSink for Raw<'_, S> {
-    fn put(&mut self, text: &str) {
-        let _ = self.first;
-        self.writer.raw(text);
     }
 }
 

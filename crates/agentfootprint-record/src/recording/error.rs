@@ -127,9 +127,10 @@ impl RecordingError {
         match self {
             Self::StartedLate { .. } => "ERR_RECORDING_STARTED_LATE",
             Self::Unavailable { .. } => "ERR_RECORDING_UNAVAILABLE",
-            Self::Truncated { .. } | Self::NotJson { .. } | Self::Foreign { .. } | Self::UnknownFormat { .. } => {
-                "ERR_OPEN_RECORDING"
-            }
+            Self::Truncated { .. }
+            | Self::NotJson { .. }
+            | Self::Foreign { .. }
+            | Self::UnknownFormat { .. } => "ERR_OPEN_RECORDING",
             Self::Open(OpenRecordingError::RecordingTooLarge { .. }) => "ERR_RECORDING_TOO_LARGE",
             Self::Open(_) => "ERR_OPEN_RECORDING",
             Self::Packed(_) => "ERR_PACKED_RECORDING",

@@ -32,9 +32,7 @@ impl ContentHasher {
     /// Continues the hash over the UTF-16 units of `text`.
     #[must_use]
     pub fn text(self, text: &str) -> Self {
-        Self(
-            text.encode_utf16().fold(self.0, |hash, unit| (hash ^ u32::from(unit)).wrapping_mul(FNV_PRIME)),
-        )
+        Self(text.encode_utf16().fold(self.0, |hash, unit| (hash ^ u32::from(unit)).wrapping_mul(FNV_PRIME)))
     }
 
     /// The hash as a number.

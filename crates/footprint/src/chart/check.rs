@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::chart::stage::Label;
 use crate::chart::{BranchNode, BuildError, BuildErrors, Chart, Contract, Edge, MountNode, Node, NodeIdx, NodeKind, Position, Retry};
-use crate::ids::{IdKind, IdProblem, ROOT_STAGE, UNIT_SEPARATOR, check_id};
+use crate::ids::{IdKind, IdProblem, ROOT_STAGE, check_id};
+use crate::state::check_key;
 use crate::value::Str;
 
 /// Collects problems while a chart is lowered.
@@ -160,8 +161,9 @@ impl Checker {
         match into.as_deref() {
             None => self.invalid_for_each(node, "`into` is missing: name the root state key that receives the results"),
             Some(key) => {
-                if let Some(problem) = key_problem(key) {
-                    self.invalid_for_each(node, &format!("`into` names the key `{}`, {problem}", key.escape_debug()));
+                if let Err(problem) = check_key(key) {
+                    let shown = key.escape_debug();
+                    self.invalid_for_each(node, &format!("`into` names the key `{shown}`: {problem}, use another one"));
                 }
             }
         }
@@ -269,16 +271,6 @@ fn id_kind(kind: &NodeKind, position: &Position) -> IdKind {
 
 fn is_child(position: &Position) -> bool {
     matches!(position, Position::ForkChild(_) | Position::DeciderBranch(_) | Position::SelectorBranch(_))
-}
-
-/// Why the results of a for-each cannot land under a key.
-fn key_problem(key: &str) -> Option<&'static str> {
-    match key {
-        _ if key.trim().is_empty() => Some("which is empty: name a root state key"),
-        "runs" | "__proto__" | "constructor" | "prototype" => Some("which the engine reserves: use another key"),
-        _ if key.contains(UNIT_SEPARATOR) => Some("which contains the path separator: name one root state key"),
-        _ => None,
-    }
 }
 
 /// The refusal of a `Next::Goto` (ENG-43).

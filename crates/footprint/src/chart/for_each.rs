@@ -11,6 +11,7 @@ use crate::chart::stage::{Label, label_methods};
 use crate::chart::{FanOut, ResolvesToChart};
 use crate::error::StageError;
 use crate::scope::Scope;
+use crate::state::StateKey;
 use crate::value::Str;
 
 /// A node that runs one chart per item, in parallel, and writes all results as one list (ENG-38).
@@ -65,10 +66,10 @@ impl ForEach {
         self
     }
 
-    /// Required: the root state key that receives the list of results.
+    /// Required: the root state key that receives the list of results, a typed key or its name.
     #[must_use]
-    pub fn into(mut self, key: impl AsRef<str>) -> ForEach {
-        self.into = Some(Str::from(key.as_ref()));
+    pub fn into(mut self, key: impl RootKey) -> ForEach {
+        self.into = Some(key.root_key());
         self
     }
 
@@ -77,6 +78,24 @@ impl ForEach {
     pub fn fan_out(mut self, mode: FanOut) -> ForEach {
         self.mode = mode;
         self
+    }
+}
+
+/// Names one root state key: any typed key, or a text.
+pub trait RootKey {
+    /// The recorded name.
+    fn root_key(&self) -> Str;
+}
+
+impl<K: StateKey> RootKey for K {
+    fn root_key(&self) -> Str {
+        Str::from(self.name())
+    }
+}
+
+impl RootKey for &str {
+    fn root_key(&self) -> Str {
+        Str::from(*self)
     }
 }
 

@@ -37,7 +37,7 @@ pub use branch::{Branch, Decider, FanOut, ForkChild, Selector};
 pub use build_error::{BuildError, BuildErrors, Position};
 pub use builder::{ChartBuilder, Root};
 pub use contract::Contract;
-pub use for_each::ForEach;
+pub use for_each::{ForEach, RootKey};
 pub use func::{IntoStepOutput, Step};
 pub use mount::{ArrayMergeMode, Mount, ResolvesToChart, SubflowEnd};
 pub use next::Next;

@@ -39,8 +39,8 @@ mod reader;
 mod scan;
 mod writer;
 
-pub use reader::{JsonReader, Limits, Token, TokenKind};
-pub use writer::{JsonSink, JsonWriter};
+pub use reader::{JsonReader, Limits, RECORDED_DEPTH, Token, TokenKind};
+pub use writer::{IoSink, JsonSink, JsonWriter};
 
 /// Why a text could not be read, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -5,6 +5,10 @@ use super::scan::Scanner;
 use super::{JsonError, JsonErrorKind};
 use crate::value::{Array, MAX_DEPTH, Number, Object, Str, Value};
 
+/// How deep one value of a recording may nest. A written value is limited to [`MAX_DEPTH`]; in a recording it
+/// stands inside the containers of state, of nested branches and of its bundle.
+pub const RECORDED_DEPTH: usize = 3 * MAX_DEPTH;
+
 /// Limits a caller sets for texts it does not trust.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -254,8 +258,7 @@ impl<'a> JsonReader<'a> {
     }
 
     fn after_value(&mut self) {
-        self.expect =
-            if self.open.is_empty() { Expect::Nothing } else { Expect::Inside { first: false } };
+        self.expect = if self.open.is_empty() { Expect::Nothing } else { Expect::Inside { first: false } };
     }
 
     fn want(&mut self, kind: TokenKind) -> Result<(), JsonError> {
@@ -299,14 +302,20 @@ impl<'a> JsonReader<'a> {
         Ok(())
     }
 
-    /// Reads the next value whole. Its own nesting is limited to [`MAX_DEPTH`].
+    /// Reads the next value whole. Its own nesting is limited to [`RECORDED_DEPTH`].
     pub fn read_value(&mut self) -> Result<Value, JsonError> {
+        self.read_value_within(RECORDED_DEPTH)
+    }
+
+    /// Reads the next value whole, nested at most `limit` levels deep. After a refusal for depth the reader
+    /// stands inside the value.
+    pub fn read_value_within(&mut self, limit: usize) -> Result<Value, JsonError> {
         let mut open: Vec<Built> = Vec::new();
         let mut key: Option<Str> = None;
         loop {
             let done = match self.peek()? {
-                TokenKind::Object | TokenKind::Array if open.len() >= MAX_DEPTH => {
-                    return self.scanner.error(JsonErrorKind::TooDeep { limit: MAX_DEPTH });
+                TokenKind::Object | TokenKind::Array if open.len() >= limit => {
+                    return self.scanner.error(JsonErrorKind::TooDeep { limit });
                 }
                 TokenKind::Object => {
                     self.begin_object()?;
@@ -418,7 +427,8 @@ impl KeyCache {
         if self.slots.is_empty() {
             self.slots.resize(Self::SLOTS, None);
         }
-        let hash = key.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619));
+        let hash =
+            key.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619));
         let Some(slot) = self.slots.get_mut(hash as usize % Self::SLOTS) else { return Arc::from(key) };
         match slot {
             Some(known) if **known == *key => known.clone(),

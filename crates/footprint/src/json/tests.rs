@@ -31,9 +31,38 @@ fn texts_that_are_json_are_read() {
 #[test]
 fn texts_that_are_not_json_are_refused() {
     for text in [
-        "", " ", "nul", "tru", "+1", "01", "-", "1.", ".5", "1e", "1e+", "[1,]", "[,1]", "[1 2]", "{,}", "{\"a\"}",
-        "{\"a\":}", "{\"a\":1,}", "{a:1}", "\"", "\"\\x\"", "\"\\u12g4\"", "\"\\u+123\"", "\"a\nb\"", "[1]]", "1 2",
-        "{\"a\":1]", "[1}", "NaN", "Infinity", "'a'", "1e999",
+        "",
+        " ",
+        "nul",
+        "tru",
+        "+1",
+        "01",
+        "-",
+        "1.",
+        ".5",
+        "1e",
+        "1e+",
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "{,}",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1,}",
+        "{a:1}",
+        "\"",
+        "\"\\x\"",
+        "\"\\u12g4\"",
+        "\"\\u+123\"",
+        "\"a\nb\"",
+        "[1]]",
+        "1 2",
+        "{\"a\":1]",
+        "[1}",
+        "NaN",
+        "Infinity",
+        "'a'",
+        "1e999",
     ] {
         assert!(parse(text).is_err(), "{text}");
     }
@@ -118,6 +147,28 @@ fn calls_that_do_not_fit_are_errors_not_panics() {
     reader.skip_value().unwrap();
     assert_eq!(reader.next_key().unwrap(), None);
     assert_eq!(reader.next_token().unwrap(), Token::End);
+}
+
+/// Proves ENG-164: a value as deep as a recording may hold is built, compared, printed and dropped on a small stack.
+#[test]
+fn recorded_values_may_be_deeper_than_written_ones() {
+    let check = || {
+        let text = format!("{}{}", "[".repeat(RECORDED_DEPTH), "]".repeat(RECORDED_DEPTH));
+        let (a, b) = (parse(&text).unwrap(), parse(&text).unwrap());
+        assert_eq!(a, b);
+        assert_eq!(a.to_string(), text);
+        assert!(text.parse::<Value>().is_err());
+        assert_eq!(parse(&format!("[{text}]")), Err(JsonErrorKind::TooDeep { limit: RECORDED_DEPTH }));
+    };
+    std::thread::Builder::new().stack_size(2 << 20).spawn(check).unwrap().join().unwrap();
+}
+
+#[test]
+fn a_sink_reports_the_first_failure() {
+    let mut small = [0u8; 4];
+    let mut writer = JsonWriter::new(IoSink::new(&mut small[..]));
+    writer.value(&value!(["does not fit"]));
+    assert!(writer.into_sink().finish().is_err());
 }
 
 #[test]

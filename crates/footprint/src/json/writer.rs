@@ -1,4 +1,5 @@
 use std::fmt::{self, Write as _};
+use std::io;
 
 use crate::value::{ArrayIter, ObjectIter, Value};
 
@@ -17,6 +18,44 @@ impl JsonSink for String {
 impl JsonSink for Vec<u8> {
     fn put(&mut self, text: &str) {
         self.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// A sink over anything that takes bytes. The first failure ends writing; [`IoSink::finish`] reports it.
+///
+/// ```
+/// use footprint::json::{IoSink, JsonWriter};
+/// let mut writer = JsonWriter::new(IoSink::new(Vec::<u8>::new()));
+/// writer.value(&footprint::value!([1]));
+/// assert_eq!(writer.into_sink().finish()?, b"[1]");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct IoSink<W: io::Write> {
+    out: io::BufWriter<W>,
+    failure: Option<io::Error>,
+}
+
+impl<W: io::Write> IoSink<W> {
+    /// A buffered sink over a writer.
+    pub fn new(out: W) -> Self {
+        Self { out: io::BufWriter::new(out), failure: None }
+    }
+
+    /// Flushes and gives the writer back, or the first failure.
+    pub fn finish(self) -> io::Result<W> {
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => self.out.into_inner().map_err(io::IntoInnerError::into_error),
+        }
+    }
+}
+
+impl<W: io::Write> JsonSink for IoSink<W> {
+    fn put(&mut self, text: &str) {
+        if self.failure.is_none() {
+            self.failure = io::Write::write_all(&mut self.out, text.as_bytes()).err();
+        }
     }
 }
 

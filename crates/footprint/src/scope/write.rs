@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{KeyName, Scope};
 use crate::error::{ScopeError, StageError};
 use crate::observe::WriteOp;
-use crate::state::{KeyProblem, ListKey, Path, StateKey, check_key, check_segment};
+use crate::state::{KeyProblem, ListKey, Path, StateKey, check_key};
 use crate::value::{Array, Value, ValueError};
 use crate::walk::frame::Bag;
 use crate::walk::warn::Warning;
@@ -307,9 +307,4 @@ impl Scope {
             self.0.run.warnings.add(warning);
         }
     }
-}
-
-/// Refuses dotted paths with illegal segments; used by callers that build nested patches.
-pub(crate) fn check_path(path: &str) -> Result<(), KeyProblem> {
-    path.split('.').try_for_each(check_segment)
 }

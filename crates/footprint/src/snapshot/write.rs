@@ -229,8 +229,11 @@ fn tree_into<S: JsonSink>(out: &mut JsonWriter<S>, tree: &ExecutionTree) {
 
 fn frame_into<S: JsonSink>(out: &mut JsonWriter<S>, frame: &FrameRecord) {
     text(out, "id", &frame.id);
-    out.key("runtimeStageId");
-    out.text(&frame.runtime_stage_id);
+    // A frame of a run that never started has no address.
+    if !frame.runtime_stage_id.stage_id().is_empty() {
+        out.key("runtimeStageId");
+        out.text(&frame.runtime_stage_id);
+    }
     text(out, "name", &frame.name);
     out.key("isDecider");
     out.bool(frame.is_decider);

@@ -21,12 +21,14 @@ pub struct Row {
     pub read_keys: Option<Arc<[Str]>>,
     /// A further merge row of a path whose accumulated delta an earlier row of the bundle already carries.
     pub(super) echo: bool,
+    /// Recorded fields we do not know, kept for rewriting.
+    pub(super) extra: Option<Box<Object>>,
 }
 
 impl Row {
     /// A row without provenance.
     pub fn new(path: Path, verb: Verb, value: Value) -> Self {
-        Self { path, verb, value, read_keys: None, echo: false }
+        Self { path, verb, value, read_keys: None, echo: false, extra: None }
     }
 
     /// Whether replaying this row changes nothing, because an earlier row of the bundle carries the whole

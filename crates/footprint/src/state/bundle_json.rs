@@ -26,6 +26,17 @@ const FIELDS: [&str; 11] = [
     "phase",
 ];
 
+/// The same for one row.
+const ROW_FIELDS: [&str; 3] = ["path", "verb", "readKeys"];
+
+fn unknown_fields(value: &Value, known: &[&str]) -> Object {
+    let fields = value.as_object().into_iter().flatten();
+    fields
+        .filter(|(name, _)| !known.contains(&&***name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
 impl Bundle {
     /// The values of `set` and `append` rows at their paths.
     pub fn overwrite(&self) -> Object {
@@ -49,11 +60,8 @@ impl Bundle {
     /// one place and a value below another row's value is part of it.
     pub(super) fn settle_rows(rows: &mut [Row]) {
         let nested = rows.iter().any(|row| row.path.len() > 1);
-        let repeated = rows.len() > 1 && {
-            let mut seen = HashSet::with_capacity(rows.len());
-            rows.iter().any(|row| !seen.insert(&row.path))
-        };
-        if !nested && !repeated {
+        // Rows of distinct root keys have their places to themselves.
+        if !nested && !has_repeats(rows) {
             return;
         }
         let mut overwrite = Object::new();
@@ -91,7 +99,7 @@ impl Bundle {
         field("overwrite", self.overwrite().into());
         field("updates", self.updates().into());
         field("redactedPaths", self.redacted_paths.iter().map(Path::wire).collect());
-        if !self.untracked.is_empty() {
+        if !self.untracked.is_empty() && !self.extra.contains_key("untrackedSources") {
             field("untrackedSources", self.untracked.words().collect());
         }
         if let Some(tags) = &self.tags {
@@ -135,18 +143,26 @@ impl Bundle {
             rows.push(read_row(row, &overwrite, &updates).map_err(gap)?);
         }
         mark_echoes(&mut rows);
+        let mut extra = unknown_fields(value, &FIELDS);
         let mut untracked = Untracked::NONE;
         for word in &list("untrackedSources")? {
-            // A source this version does not know cannot be shown as one of the three; the rest stands.
-            untracked.add(word.as_str().and_then(Untracked::from_word).unwrap_or_default());
+            match word.as_str().and_then(Untracked::from_word) {
+                Some(source) => untracked.add(source),
+                // A source of a later version: the list is kept as it is.
+                None => {
+                    extra.insert("untrackedSources", list("untrackedSources")?.into());
+                }
+            }
         }
         let phase = match fields.get("phase") {
             None | Some(Value::Null) => None,
-            Some(word) => match word.as_str() {
-                Some("exit") => Some(Phase::Exit),
-                Some("repeat") => Some(Phase::Repeat),
-                _ => return Err(gap(format!("unknown phase {word}"))),
-            },
+            Some(word) => {
+                let known = [Phase::Exit, Phase::Repeat].into_iter().find(|phase| *word == phase.as_str());
+                if known.is_none() {
+                    extra.insert("phase", word.clone());
+                }
+                known
+            }
         };
         let tags = list("tags")?;
         Ok(Self {
@@ -163,11 +179,7 @@ impl Bundle {
             untracked,
             tags: (!tags.is_empty()).then(|| tags.iter().filter_map(Value::as_shared_str).cloned().collect()),
             phase,
-            extra: fields
-                .iter()
-                .filter(|(name, _)| !FIELDS.contains(&&***name))
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
+            extra,
         })
     }
 
@@ -187,13 +199,26 @@ impl Bundle {
     }
 }
 
+fn has_repeats(rows: &[Row]) -> bool {
+    /// Up to this many rows comparing is cheaper than hashing.
+    const FEW: usize = 8;
+    if rows.len() <= FEW {
+        let later = |at: usize| rows.get(at + 1..).unwrap_or_default();
+        return rows.iter().enumerate().any(|(at, row)| later(at).iter().any(|other| other.path == row.path));
+    }
+    let mut seen = HashSet::with_capacity(rows.len());
+    rows.iter().any(|row| !seen.insert(&row.path))
+}
+
 fn trace_row(row: &Row) -> Value {
     let fields = [
         Some(("path", Value::from(row.path.wire()))),
         Some(("verb", row.verb.as_str().into())),
         row.read_keys.as_ref().map(|keys| ("readKeys", Value::Array(keys.iter().cloned().collect()))),
     ];
-    Value::Object(fields.into_iter().flatten().collect())
+    let unknown =
+        row.extra.iter().flat_map(|extra| extra.iter()).map(|(name, value)| (&**name, value.clone()));
+    Value::Object(fields.into_iter().flatten().chain(unknown).collect())
 }
 
 fn read_row(row: &Value, overwrite: &Object, updates: &Object) -> Result<Row, String> {
@@ -219,7 +244,9 @@ fn read_row(row: &Value, overwrite: &Object, updates: &Object) -> Result<Row, St
         .get("readKeys")
         .and_then(Value::as_array)
         .map(|keys| keys.iter().filter_map(Value::as_shared_str).cloned().collect());
-    Ok(Row { path, verb, value, read_keys, echo: false })
+    let unknown = unknown_fields(row, &ROW_FIELDS);
+    let extra = (!unknown.is_empty()).then(|| Box::new(unknown));
+    Ok(Row { path, verb, value, read_keys, echo: false, extra })
 }
 
 /// Marks merge rows whose path an earlier merge row of the bundle covers, with nothing in between that

@@ -107,6 +107,13 @@ impl Staging {
             return EncodedCommit::default();
         }
         let redaction = redaction.with_local(self.marked());
+        if let [only] = self.ops.as_slice()
+            && redaction.is_idle()
+            && let [key] = only.op.path().segments()
+            && let Some(row) = self.only_row(only, key, dial)
+        {
+            return self.single(row, only, provenance);
+        }
         let (touches, touched) = self.touches();
         let needs_check =
             self.ops.iter().any(|s| matches!(s.op, StagedOp::Merge { .. }) || s.op.path().len() > 1);
@@ -132,23 +139,56 @@ impl Staging {
         self.finish(rows, redaction, as_viewed)
     }
 
+    /// The common commit, without any bookkeeping: the row of the only operation, at a root key. The outer
+    /// `None` means that the general way must decide, the inner one that nothing changed.
+    fn only_row(&self, only: &Staged, key: &Str, dial: CommitValues) -> Option<Option<Row>> {
+        let row = |verb, value| Some(Some(Row::new(only.op.path().clone(), verb, value)));
+        let before = self.own.get(key);
+        match (&only.op, before, dial) {
+            (StagedOp::Merge { .. }, _, _) => None,
+            (StagedOp::Delete { .. }, None, _) => Some(None),
+            (StagedOp::Delete { .. }, Some(_), _) => row(Verb::Delete, Value::Null),
+            (StagedOp::Push { items, .. }, Some(Value::Array(_)), CommitValues::Delta)
+                if !items.is_empty() =>
+            {
+                row(Verb::Append, Value::Array(items.clone()))
+            }
+            (StagedOp::Push { .. }, _, _) => None,
+            (StagedOp::Set { value, .. }, Some(before), _) if before == value => Some(None),
+            (StagedOp::Set { value: Value::Array(_), .. }, Some(Value::Array(_)), CommitValues::Delta) => {
+                None
+            }
+            (StagedOp::Set { value, .. }, _, _) => row(Verb::Set, value.clone()),
+        }
+    }
+
+    fn single(&self, row: Option<Row>, only: &Staged, provenance: WriteProvenance) -> EncodedCommit {
+        let Some(mut row) = row else { return EncodedCommit::default() };
+        if provenance == WriteProvenance::ReadsPrefix {
+            row.read_keys = Some(self.read_keys(only.reads_before));
+        }
+        let as_viewed = self.namespace().is_empty();
+        if !as_viewed {
+            row.path = self.namespace().join(&row.path);
+        }
+        EncodedCommit { rows: Box::new([row]), as_viewed, ..EncodedCommit::default() }
+    }
+
     /// One record per distinct path, in first-touch order; and for each operation the position of its record.
     fn touches(&self) -> (SmallVec<[Touch<'_>; 1]>, SmallVec<[usize; 4]>) {
         /// From this many operations on, paths are found through a table.
         const INDEXED: usize = 12;
         let mut touches: SmallVec<[Touch<'_>; 1]> = SmallVec::with_capacity(self.ops.len().min(INDEXED));
         let mut touched: SmallVec<[usize; 4]> = SmallVec::with_capacity(self.ops.len());
-        let mut table: HashMap<&Path, usize> = HashMap::new();
-        let indexed = self.ops.len() > INDEXED;
+        let mut table: Option<HashMap<&Path, usize>> = (self.ops.len() > INDEXED).then(HashMap::new);
         for (at, staged) in self.ops.iter().enumerate() {
             let path = staged.op.path();
-            let known = if indexed {
-                table.get(path).copied()
-            } else {
-                touches.iter().position(|touch| touch.path == path)
+            let known = match &table {
+                Some(table) => table.get(path).copied(),
+                None => touches.iter().position(|touch| touch.path == path),
             };
             let place = known.unwrap_or_else(|| {
-                if indexed {
+                if let Some(table) = &mut table {
                     table.insert(path, touches.len());
                 }
                 touches.push(Touch::new(path));

@@ -73,9 +73,8 @@ pub(super) fn enforce(staging: &Staging, touches: &[Touch<'_>], rows: &mut Vec<R
     }
     // First the families that went wrong.
     let wrong_tops: Vec<usize> = wrong.iter().filter_map(|at| tops.get(*at).copied()).collect();
-    let in_wrong = |path: &Path| {
-        wrong_tops.iter().any(|top| paths.get(*top).is_some_and(|top| top.is_prefix_of(path)))
-    };
+    let in_wrong =
+        |path: &Path| wrong_tops.iter().any(|top| paths.get(*top).is_some_and(|top| top.is_prefix_of(path)));
     rows.retain(|row| !in_wrong(&row.path));
     let mut members: Vec<&Touch<'_>> =
         touches.iter().filter(|touch| touch.changed && in_wrong(touch.path)).collect();
@@ -115,8 +114,11 @@ fn merged_in_families(paths: &[&Path], tops: &[usize], rows: &[Row]) -> Vec<usiz
             *family = (family.0 + 1, family.1 | merged);
         }
     }
-    let mut found: Vec<usize> =
-        families.into_iter().filter(|(_, (paths, merged))| *paths > 1 && *merged).map(|(top, _)| top).collect();
+    let mut found: Vec<usize> = families
+        .into_iter()
+        .filter(|(_, (paths, merged))| *paths > 1 && *merged)
+        .map(|(top, _)| top)
+        .collect();
     found.sort_unstable();
     found
 }

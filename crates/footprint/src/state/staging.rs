@@ -160,7 +160,8 @@ pub struct Staging {
     view: Option<Object>,
     pub(super) ops: SmallVec<[Staged; 1]>,
     reads: SmallVec<[TrackedRead; 1]>,
-    read_places: HashMap<Str, u32>,
+    /// Places in `reads`, once there are many.
+    read_places: Option<Box<HashMap<Str, u32>>>,
     peeked: SmallVec<[Str; 1]>,
     untracked: Untracked,
     marked: SmallVec<[Path; 1]>,
@@ -192,10 +193,7 @@ impl Staging {
             self.own = if self.namespace.is_empty() {
                 live.clone()
             } else {
-                live.walk(self.namespace.segments())
-                    .and_then(Value::as_object)
-                    .cloned()
-                    .unwrap_or_default()
+                live.walk(self.namespace.segments()).and_then(Value::as_object).cloned().unwrap_or_default()
             };
             self.base = Some(live.clone());
         }
@@ -290,20 +288,20 @@ impl Staging {
         }
         let key = shared.unwrap_or_else(|| self.shared(key));
         if self.reads.len() >= INDEXED_READS {
-            if self.read_places.is_empty() {
-                let places = self.reads.iter().enumerate().map(|(at, read)| (read.key.clone(), at as u32));
-                self.read_places = places.collect();
-            }
-            self.read_places.insert(key.clone(), self.reads.len() as u32);
+            let places = self.read_places.get_or_insert_with(|| {
+                Box::new(
+                    self.reads.iter().enumerate().map(|(at, read)| (read.key.clone(), at as u32)).collect(),
+                )
+            });
+            places.insert(key.clone(), self.reads.len() as u32);
         }
         self.reads.push(TrackedRead { key, value, found_under });
     }
 
     fn read_place(&self, key: &str) -> Option<usize> {
-        if self.read_places.is_empty() {
-            self.reads.iter().position(|read| *read.key == *key)
-        } else {
-            self.read_places.get(key).map(|at| *at as usize)
+        match &self.read_places {
+            None => self.reads.iter().position(|read| *read.key == *key),
+            Some(places) => places.get(key).map(|at| *at as usize),
         }
     }
 
@@ -390,9 +388,7 @@ impl Staging {
             let (operation, value) = match &staged.op {
                 StagedOp::Set { value, .. } => (WriteOperation::Set, Some(value.clone())),
                 StagedOp::Merge { patch, .. } => (WriteOperation::Update, Some(patch.clone())),
-                StagedOp::Push { .. } => {
-                    (WriteOperation::Set, self.view().walk(path.segments()).cloned())
-                }
+                StagedOp::Push { .. } => (WriteOperation::Set, self.view().walk(path.segments()).cloned()),
                 StagedOp::Delete { .. } => (WriteOperation::Delete, None),
             };
             let record = WriteRecord { path: path.clone(), operation, value };
@@ -474,7 +470,8 @@ fn find_outwards<'a>(
     let mut under = start;
     loop {
         let place = namespace.get(..under).unwrap_or_default();
-        let object = if place.is_empty() { Some(state) } else { state.walk(place).and_then(Value::as_object) };
+        let object =
+            if place.is_empty() { Some(state) } else { state.walk(place).and_then(Value::as_object) };
         if let Some((shared, value)) = object.and_then(|object| object.get_entry(key)) {
             return Some((shared, value, under as u16));
         }

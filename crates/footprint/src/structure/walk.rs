@@ -134,10 +134,10 @@ impl<'a> StructureWalk<'a> {
     }
 
     fn subflow(&mut self, node: StructureRef<'a>, id: &Str) {
-        if !node.is_subflow_root {
+        let inner = node.subflow();
+        if !node.is_subflow_root && inner.is_none() {
             return;
         }
-        let inner = node.subflow();
         let name = node.subflow_name.clone().unwrap_or_else(|| node.name.clone());
         let root = inner.map(|inner| inner.node().id.clone());
         self.give(StructureItem::Subflow { path: id.clone(), name, root });

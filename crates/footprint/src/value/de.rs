@@ -281,7 +281,10 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, ValueError> {
-        let value = self.value.take().ok_or_else(|| <ValueError as de::Error>::custom("a map value without a key"))?;
+        let value = self
+            .value
+            .take()
+            .ok_or_else(|| <ValueError as de::Error>::custom("a map value without a key"))?;
         seed.deserialize(value)
     }
 

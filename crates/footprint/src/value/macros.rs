@@ -40,7 +40,10 @@ macro_rules! value {
     ({}) => { $crate::value::Value::Object($crate::value::Object::new()) };
     ({$($inner:tt)+}) => {{
         let mut entries = ::std::vec::Vec::<($crate::value::Str, $crate::value::Value)>::new();
-        $crate::value!(@map entries $($inner)+);
+        #[allow(clippy::vec_init_then_push)]
+        {
+            $crate::value!(@map entries $($inner)+);
+        }
         $crate::value::Value::Object(::core::iter::IntoIterator::into_iter(entries).collect())
     }};
     ($other:expr) => { $crate::value::Value::from($other) };

@@ -3,13 +3,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use rpds::HashTrieMapSync;
+use smallvec::SmallVec;
 
 use super::array::child_depth;
 use super::pvec::{PIter, PVec};
 use super::{Str, Value};
 
-/// Up to this many entries an object is two flat slices; beyond, persistent vectors and a hash trie.
-const FLAT: usize = 32;
+/// Up to this many entries an object is two flat lists; beyond, persistent vectors and a hash trie.
+const FLAT: usize = 64;
+
+/// Values of a flat object; up to four stand in the node itself.
+type FlatValues = SmallVec<[Value; 4]>;
 
 /// An insertion-ordered map from text to values: O(1) clone, O(log n) insert, get and remove.
 ///
@@ -35,7 +39,7 @@ struct Node {
 
 #[derive(Clone)]
 enum Body {
-    Flat { keys: Arc<[Str]>, values: Vec<Value> },
+    Flat { keys: Arc<[Str]>, values: FlatValues },
     Wide(Box<Wide>),
 }
 
@@ -219,12 +223,12 @@ impl Object {
 
     fn node_mut(&mut self) -> &mut Node {
         Arc::make_mut(self.0.get_or_insert_with(|| {
-            Arc::new(Node { depth: 1, body: Body::Flat { keys: Arc::from([]), values: Vec::new() } })
+            Arc::new(Node { depth: 1, body: Body::Flat { keys: Arc::from([]), values: FlatValues::new() } })
         }))
     }
 
     /// Entries whose keys are known to be distinct.
-    fn from_unique(keys: Vec<Str>, values: Vec<Value>) -> Self {
+    fn from_unique(keys: Vec<Str>, values: FlatValues) -> Self {
         if values.is_empty() {
             return Self::new();
         }
@@ -294,7 +298,7 @@ impl PartialEq for Object {
 
 impl<K: Into<Str> + AsRef<str>> FromIterator<(K, Value)> for Object {
     fn from_iter<I: IntoIterator<Item = (K, Value)>>(entries: I) -> Self {
-        let (mut keys, mut values): (Vec<Str>, Vec<Value>) = (Vec::new(), Vec::new());
+        let (mut keys, mut values) = (Vec::<Str>::new(), FlatValues::new());
         let mut entries = entries.into_iter();
         for (key, value) in entries.by_ref() {
             match flat_position(&keys, key.as_ref()) {
@@ -346,6 +350,10 @@ impl fmt::Debug for Object {
 /// The entries of an [`Object`] in insertion order.
 pub struct ObjectIter<'a>(Entries<'a>);
 
+#[allow(
+    clippy::large_enum_variant,
+    reason = "an iterator lives on the stack; boxing it would allocate per loop"
+)]
 enum Entries<'a> {
     Flat { keys: std::slice::Iter<'a, Str>, values: std::slice::Iter<'a, Value> },
     Wide { keys: PIter<'a, Option<Str>>, values: PIter<'a, Value>, remaining: usize },

@@ -85,13 +85,20 @@ impl<T: Clone> PVec<T> {
                 None => false,
             };
         }
-        let Some(trie) = &mut self.full else { return false };
-        let Some(chunk) = trie.get(index / CHUNK) else { return false };
-        let mut chunk = chunk.to_vec();
-        if let Some(slot) = chunk.get_mut(index % CHUNK) {
-            *slot = item;
+        let Some(chunk) = self.full.as_mut().and_then(|trie| trie.get_mut(index / CHUNK)) else {
+            return false;
+        };
+        match Arc::get_mut(chunk).and_then(|items| items.get_mut(index % CHUNK)) {
+            Some(slot) => *slot = item,
+            None => {
+                let mut item = Some(item);
+                let replaced = chunk.iter().enumerate().map(|(at, old)| {
+                    if at == index % CHUNK { item.take() } else { None }.unwrap_or_else(|| old.clone())
+                });
+                *chunk = replaced.collect();
+            }
         }
-        trie.set_mut(index / CHUNK, chunk.into())
+        true
     }
 
     pub(super) fn iter(&self) -> PIter<'_, T> {
@@ -186,3 +193,42 @@ impl<'a, T> DoubleEndedIterator for PIter<'a, T> {
 }
 
 impl<T> ExactSizeIterator for PIter<'_, T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many chunks two versions do not share.
+    fn apart<T>(a: &PVec<T>, b: &PVec<T>) -> usize {
+        let (Some(a), Some(b)) = (&a.full, &b.full) else { return 0 };
+        a.iter().zip(b.iter()).filter(|(x, y)| !Arc::ptr_eq(x, y)).count()
+    }
+
+    /// Proves ENG-147: the work of one change does not grow with the length.
+    #[test]
+    fn a_change_copies_one_chunk_whatever_the_length() {
+        for len in [100, 10_000, 100_000] {
+            let before = PVec::from_vec((0..len).collect());
+            let mut set = before.clone();
+            assert!(set.set(5, 0));
+            assert_eq!(apart(&before, &set), 1, "{len}");
+            let mut pushed = before.clone();
+            for n in 0..100 {
+                pushed.push(n);
+            }
+            assert_eq!(apart(&before, &pushed), 0, "{len}");
+            assert_eq!(before.len(), len);
+        }
+    }
+
+    /// Proves ENG-147: a version nobody else holds changes in place.
+    #[test]
+    fn an_unshared_chunk_is_changed_in_place() {
+        let mut list = PVec::from_vec((0..100).collect());
+        let place = |list: &PVec<i32>| list.full.as_ref().unwrap().get(0).unwrap().as_ptr();
+        let before = place(&list);
+        list.set(3, 7);
+        assert_eq!(place(&list), before);
+        assert_eq!(list.get(3), Some(&7));
+    }
+}

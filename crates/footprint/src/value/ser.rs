@@ -303,7 +303,8 @@ impl ser::SerializeMap for Entries {
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), ValueError> {
-        let key = self.key.take().ok_or_else(|| <ValueError as ser::Error>::custom("a map value without a key"))?;
+        let key =
+            self.key.take().ok_or_else(|| <ValueError as ser::Error>::custom("a map value without a key"))?;
         self.add(key, value)
     }
 

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Array, Object, Value, ValueError};
+use super::{Array, MAX_DEPTH, Object, Value, ValueError};
 use crate::json::{JsonReader, JsonWriter};
 
 /// Compact JSON.
@@ -27,13 +27,13 @@ impl fmt::Display for Array {
     }
 }
 
-/// Reads JSON text; nesting is limited to [`MAX_DEPTH`](super::MAX_DEPTH).
+/// Reads JSON text; nesting is limited to [`MAX_DEPTH`].
 impl FromStr for Value {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let mut reader = JsonReader::new(text.as_bytes());
-        let value = reader.read_value()?;
+        let value = reader.read_value_within(MAX_DEPTH)?;
         reader.finish()?;
         Ok(value)
     }

@@ -33,14 +33,20 @@ fn set_replaces_and_makes_the_containers_on_its_way() {
 #[test]
 fn merge_follows_its_table() {
     let merge = |current: Value, delta: Value| merged(Some(&current), &delta);
-    assert_eq!(merge(value!({ "a": { "x": 1 } }), value!({ "a": { "y": 2 } })), value!({ "a": { "x": 1, "y": 2 } }));
+    assert_eq!(
+        merge(value!({ "a": { "x": 1 } }), value!({ "a": { "y": 2 } })),
+        value!({ "a": { "x": 1, "y": 2 } })
+    );
     assert_eq!(merge(value!(5), value!({ "a": 1 })), value!({ "a": 1 }));
     assert_eq!(merge(value!(null), value!({ "a": 1 })), value!({ "a": 1 }));
     assert_eq!(merge(value!([7, 8]), value!({ "1": 9, "x": 1 })), value!({ "0": 7, "1": 9, "x": 1 }));
     assert_eq!(merge(value!([1, 2]), value!([])), value!([]));
     assert_eq!(merge(value!({ "a": 1 }), value!([])), value!([]));
     assert_eq!(merge(value!([1, 1, 2]), value!([2, 3, 3])), value!([1, 2, 3]));
-    assert_eq!(merge(value!(["a", null, true]), value!([null, 1, "1", true])), value!(["a", null, true, 1, "1"]));
+    assert_eq!(
+        merge(value!(["a", null, true]), value!([null, 1, "1", true])),
+        value!(["a", null, true, 1, "1"])
+    );
     assert_eq!(merge(value!([{ "a": 1 }]), value!([{ "a": 1 }])), value!([{ "a": 1 }, { "a": 1 }]));
     assert_eq!(merge(value!([1]), value!([1.0, 1.5, 1.5])), value!([1, 1.5]));
     assert_eq!(merge(value!("x"), value!([1, 1])), value!([1, 1]));

@@ -110,6 +110,8 @@ pub(crate) struct Driver {
     pub(super) since_yield: u32,
     /// Why the whole run ends, once it does.
     pub(super) aborted: Option<RunError>,
+    /// Every strand was told.
+    abort_spread: bool,
     /// Charts of lazy mounts, resolved once per site.
     pub(super) resolved: HashMap<Str, (Chart, Arc<SiteIds>)>,
     pub(super) throttle: Option<Throttle>,
@@ -143,6 +145,7 @@ impl Driver {
             open_fans: 0,
             since_yield: 0,
             aborted: None,
+            abort_spread: false,
             resolved: HashMap::new(),
             throttle,
             woken: Arc::default(),
@@ -163,32 +166,31 @@ impl Driver {
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         self.collect_woken();
         self.look_for_abort(cx);
-        while let Some(id) = self.ready.pop_front() {
-            let Some(mut strand) = self.strands.take(id) else { continue };
-            match self.advance(&mut strand, cx) {
-                Flow::More | Flow::Blocked => self.strands.put_back(id, strand),
-                Flow::Yield => {
-                    self.strands.put_back(id, strand);
-                    self.ready.push_front(id);
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-                Flow::Over(end) => {
-                    self.strands.release(id);
-                    match strand.child_of {
-                        None => return Poll::Ready(end),
-                        Some((fan, place)) => self.child_ended(fan, place, strand.first.as_deref(), end),
+        loop {
+            while let Some(id) = self.ready.pop_front() {
+                let Some(mut strand) = self.strands.take(id) else { continue };
+                match self.advance(&mut strand, cx) {
+                    Flow::More | Flow::Blocked => self.strands.put_back(id, strand),
+                    Flow::Yield => {
+                        self.strands.put_back(id, strand);
+                        self.ready.push_front(id);
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                    Flow::Over(end) => {
+                        self.strands.release(id);
+                        match strand.child_of {
+                            None => return Poll::Ready(end),
+                            Some((fan, place)) => self.child_ended(fan, place, strand.first.as_deref(), end),
+                        }
                     }
                 }
             }
+            self.wait_for_abort(cx);
+            if self.ready.is_empty() {
+                return Poll::Pending;
+            }
         }
-        self.wait_for_abort(cx);
-        if self.ready.is_empty() {
-            return Poll::Pending;
-        }
-        // Something was cancelled between the look and the wait: walk on at the next poll.
-        cx.waker().wake_by_ref();
-        Poll::Pending
     }
 
     fn advance(&mut self, strand: &mut Strand, cx: &mut Context<'_>) -> Flow {
@@ -283,19 +285,22 @@ impl Driver {
 
     /// Ends the run when somebody asked for it or its time is over.
     pub(super) fn look_for_abort(&mut self, cx: &mut Context<'_>) {
-        if self.aborted.is_some() {
-            return;
+        if self.aborted.is_none() {
+            if let Some(error) = self.stop_asked() {
+                self.aborted = Some(error);
+            } else if let Some((budget, timer)) = &mut self.timeout
+                && timer.poll(cx).is_ready()
+            {
+                self.aborted = Some(RunError::TimedOut { after: *budget });
+            }
         }
-        if let Some(error) = self.stop_asked() {
-            self.abort(error);
-            return;
-        }
-        if let Some((budget, timer)) = &mut self.timeout
-            && timer.poll(cx).is_ready()
+        if let Some(error) = self.aborted.clone()
+            && !std::mem::replace(&mut self.abort_spread, true)
         {
-            let after = *budget;
-            self.timeout = None;
-            self.abort(RunError::TimedOut { after });
+            // Every strand ends: running stages are dropped and commit what they staged.
+            for id in self.strands.ids() {
+                self.end_strand(id, &error);
+            }
         }
     }
 
@@ -315,10 +320,8 @@ impl Driver {
     fn wait_for_abort(&mut self, cx: &mut Context<'_>) {
         self.woken.register(cx.waker());
         self.shared.stop.register(cx.waker());
-        if self.aborted.is_some() {
-            return;
-        }
-        if let Some(token) = &self.token {
+        if self.aborted.is_none()
+            && let Some(token) = &self.token {
             let wait =
                 self.token_wait.get_or_insert_with(|| Box::pin(token.clone().cancelled_owned()));
             let _ = wait.as_mut().poll(cx);
@@ -332,14 +335,6 @@ impl Driver {
         for waker in self.woken.take() {
             waker.queued.store(false, Ordering::Release);
             self.ready.push_back(waker.id);
-        }
-    }
-
-    /// Ends every strand: running stages are dropped and commit what they staged.
-    fn abort(&mut self, error: RunError) {
-        self.aborted = Some(error.clone());
-        for id in self.strands.ids() {
-            self.end_strand(id, &error);
         }
     }
 

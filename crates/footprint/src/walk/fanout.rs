@@ -31,6 +31,18 @@ pub(crate) struct FanOut {
     pub(super) first_error: Option<RunError>,
     /// First failure no fan-out contains.
     pub(super) engine_error: Option<RunError>,
+    /// What siblings of a failed child are ended with.
+    pub(super) sibling_failed: Option<RunError>,
+}
+
+impl FanOut {
+    /// Whether a child ended because a sibling of it failed: that tells nothing new.
+    fn is_echo(&self, error: &RunError) -> bool {
+        match (&self.sibling_failed, error) {
+            (Some(RunError::Cancelled { reason: ours }), RunError::Cancelled { reason }) => ours == reason,
+            _ => false,
+        }
+    }
 }
 
 pub(super) enum FanKind {
@@ -163,6 +175,7 @@ impl Driver {
             kind,
             first_error: None,
             engine_error: None,
+            sibling_failed: None,
         });
         self.open_fans += 1;
         let base = Self::child_cursor(strand, frame);
@@ -206,6 +219,7 @@ impl Driver {
         let Some(fan) = self.fans.get_mut(fan_id) else { return };
         let mode = fan.mode;
         let is_for_each = matches!(fan.kind, FanKind::ForEach { .. });
+        let echo = matches!(&end, End::Failed(error) if fan.is_echo(error));
         let Some(child) = fan.children.get_mut(place) else { return };
         child.strand = None;
         let mut siblings_to_end = None;
@@ -220,14 +234,17 @@ impl Driver {
             End::Paused(asking) => child.state = ChildState::Paused(asking),
             End::Failed(error) => {
                 let id = child.id.clone();
-                if error.is_engine() {
+                if echo {
+                    child.state = ChildState::Failed;
+                } else if error.is_engine() {
                     child.state = ChildState::Failed;
                     fan.engine_error.get_or_insert(error);
                 } else if mode == Mode::FailFast {
                     child.state = ChildState::Failed;
                     if fan.first_error.is_none() {
                         fan.first_error = Some(error);
-                        siblings_to_end = Some(id);
+                        let reason = format!("sibling `{id}` failed");
+                        siblings_to_end = Some(RunError::Cancelled { reason });
                     }
                 } else {
                     let served = first.map_or_else(
@@ -253,9 +270,10 @@ impl Driver {
         let Some(fan) = self.fans.get_mut(fan_id) else { return };
         fan.open -= 1;
         let done = fan.open == 0;
-        if let Some(id) = siblings_to_end {
+        if let Some(error) = siblings_to_end {
+            fan.sibling_failed = Some(error.clone());
             let strands: Vec<StrandId> = fan.children.iter().filter_map(|child| child.strand).collect();
-            self.cancel_strands(strands, &RunError::Cancelled { reason: format!("sibling `{id}` failed") });
+            self.cancel_strands(strands, &error);
         }
         if done {
             self.join_later(fan_id);
@@ -279,9 +297,11 @@ impl Driver {
         });
     }
 
-    /// Ends strands and everything below them.
+    /// Ends strands and everything below them, in order.
     fn cancel_strands(&mut self, mut strands: Vec<StrandId>, error: &RunError) {
-        while let Some(id) = strands.pop() {
+        let mut at = 0;
+        while let Some(id) = strands.get(at).copied() {
+            at += 1;
             if let Some(strand) = self.strands.get_mut(id)
                 && let Now::Waiting(fan) = strand.now
                 && let Some(fan) = self.fans.get_mut(fan)

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use smallvec::SmallVec;
 
 use super::namespace::Namespace;
+use super::shared::RunShared;
 use super::tree::{LiveTree, NONE};
 use crate::chart::{Chart, NodeIdx, SiteIds};
 use crate::ids::{ExecutionIndex, RuntimeStageId};
@@ -130,12 +131,11 @@ impl Level {
     }
 
     /// This level as a subflow result (ENG-141); `redacted` serves the mirror and no fold base.
-    pub(crate) fn subflow_result(&self, redacted: bool) -> Option<SubflowResult> {
+    pub(crate) fn subflow_result(&self, run: &RunShared, redacted: bool) -> Option<SubflowResult> {
         let mounted = self.mounted.as_ref()?;
         let (state, initial, log, tree) = {
             let core = self.core();
-            let state = core.mirror.as_ref().filter(|_| redacted).unwrap_or(&core.state).clone();
-            (state, core.initial.clone(), core.log.clone(), core.tree.to_tree())
+            (run.state_of(&core, redacted), core.initial.clone(), core.log.clone(), core.tree.to_tree())
         };
         Some(SubflowResult {
             subflow_id: mounted.id.clone(),

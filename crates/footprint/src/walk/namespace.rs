@@ -6,9 +6,6 @@ use crate::observe::NamespaceId;
 use crate::state::Path;
 use crate::value::{Object, Str, Value};
 
-/// The root key under which parallel branches write.
-pub(crate) const RUNS: &str = "runs";
-
 /// The namespace of one parallel branch. A level's root has none.
 pub(crate) struct Namespace {
     /// `["runs", "outer", "runs", "inner"]`.
@@ -34,10 +31,6 @@ impl Namespace {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    pub(crate) fn segments(&self) -> &[Str] {
-        &self.segments
     }
 
     pub(crate) fn id(&self) -> &NamespaceId {

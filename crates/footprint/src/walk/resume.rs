@@ -248,6 +248,7 @@ impl Driver {
             kind,
             first_error: None,
             engine_error: None,
+            sibling_failed: None,
         });
         self.open_fans += 1;
         let mut cursor = strand.cursor.clone();

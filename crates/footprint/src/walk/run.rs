@@ -169,7 +169,7 @@ impl Run {
             link: Link::Tail,
             invoker: None,
             pass: 0,
-            depth: 1,
+            depth: 0,
             astray: false,
         };
         let now = match start.reentry {
@@ -373,7 +373,7 @@ impl RunHandle {
 
     /// The record so far; detached and frozen.
     pub fn snapshot(&self) -> Snapshot {
-        self.shared.snapshot(false)
+        self.shared.snapshot(false, true)
     }
 
     /// Ends the run: running stages are dropped at their next await, commit what they staged, and the run

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::level::Level;
+use super::level::{Level, LevelCore};
 use super::warn::Warnings;
 use crate::clock::Clock;
 use crate::detach::Detacher;
@@ -20,7 +20,7 @@ use crate::snapshot::Snapshot;
 use crate::state::{Marks, Path, Redaction, RedactionPolicy, RedactionReport, RunPolicy};
 use crate::structure::RuntimeFacts;
 use crate::stream::StreamHandler;
-use crate::value::{Str, TypedViews, Value};
+use crate::value::{Object, Str, TypedViews, Value};
 
 /// One leg of a run.
 pub(crate) struct RunShared {
@@ -153,7 +153,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl RunShared {
     /// The record so far; detached and frozen (ENG-143).
-    pub(crate) fn snapshot(&self, redacted: bool) -> Snapshot {
+    pub(crate) fn snapshot(&self, redacted: bool, with_observers: bool) -> Snapshot {
         let mut out = Snapshot {
             run_id: Some(self.run_id.as_shared().clone()),
             commit_values: self.policy.commit_values,
@@ -164,21 +164,35 @@ impl RunShared {
         };
         {
             let core = self.root.core();
-            out.shared_state = core.mirror.as_ref().filter(|_| redacted).unwrap_or(&core.state).clone();
+            out.shared_state = self.state_of(&core, redacted);
             out.initial_state = (!redacted).then(|| core.initial.clone());
             out.commit_log = core.log.clone();
             out.execution_tree = core.tree.to_tree();
         }
         for level in self.record.mounts() {
-            let (Some(mounted), Some(result)) = (&level.mounted, level.subflow_result(redacted)) else { continue };
+            let (Some(mounted), Some(result)) = (&level.mounted, level.subflow_result(self, redacted)) else { continue };
             let result = Arc::new(result);
             out.subflow_results.insert(mounted.id.clone(), Arc::clone(&result));
             out.subflow_results.insert(mounted.address().to_string().into(), result);
+        }
+        if !with_observers {
+            return out;
         }
         out.recorders = self.observers.rows(&self.run_id);
         out.observer_stats = self.observers.stats();
         out.recorder_failures = self.observers.failures();
         out
+    }
+
+    /// A level's state, real or as its mirror has it. Marks without a policy keep no mirror; it is made then.
+    pub(crate) fn state_of(&self, core: &LevelCore, redacted: bool) -> Object {
+        match &core.mirror {
+            Some(mirror) if redacted => mirror.clone(),
+            None if redacted && self.is_redacting() => {
+                self.redaction(&[], |redaction| redaction.mirror_of(&core.state))
+            }
+            _ => core.state.clone(),
+        }
     }
 
     /// Whether anything may have to be redacted; the one branch an unredacted run pays.

@@ -162,14 +162,6 @@ impl LiveTree {
         self.frames.get_mut(no as usize)
     }
 
-    pub(crate) fn get(&self, no: u32) -> Option<&LiveFrame> {
-        self.frames.get(no as usize)
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.frames.len()
-    }
-
     /// The snapshot's form.
     pub(crate) fn to_tree(&self) -> ExecutionTree {
         let mut tree = ExecutionTree::new();

@@ -3,6 +3,7 @@
 use agentfootprint_record::conventions::{Frame, state};
 use agentfootprint_record::events::payload::AgentIterationEnd;
 use agentfootprint_record::events::words::Word as _;
+use agentfootprint_record::message::Messages;
 use footprint::error::StageError;
 use footprint::value::{Array, Value};
 
@@ -22,7 +23,7 @@ pub(crate) fn framed(frame: &Frame, rest: &str) -> Value {
 
 /// Closes the iteration with this history and starts the next one. Whatever else the branch writes comes before.
 pub(crate) fn next_iteration(cx: &StageCx, iteration: u32, tool_calls: u64, history: &Array) -> Result<(), StageError> {
-    cx.emit(|| AgentIterationEnd::new(0_u64, iteration, tool_calls).history(history.clone()));
+    cx.emit(|| AgentIterationEnd::new(0_u64, iteration, tool_calls).history(Messages::from(history.clone())));
     cx.turn.tracker.iteration_ended(iteration, history.clone());
     cx.set(state::ITERATION, iteration.saturating_add(1))
 }

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use agentfootprint_record::conventions::{ids, state};
+use agentfootprint_record::events::field::Field as _;
 use agentfootprint_record::events::payload::{AgentThinkingParseFailed, StreamThinkingEnd};
 use agentfootprint_record::message::ThinkingBlock;
 use agentfootprint_record::text::utf16_len;
@@ -39,7 +40,7 @@ pub(crate) async fn normalise(cx: StageCx) -> Result<(), StageError> {
     };
     match normalised(&*handler, &raw) {
         Ok(blocks) => {
-            let values: Array = blocks.iter().map(ThinkingBlock::to_value).collect();
+            let values: Array = blocks.iter().map(|block| block.clone().without_provider_meta().to_value()).collect();
             cx.set(state::THINKING_BLOCKS, values)?;
             if !blocks.is_empty() {
                 cx.emit(|| ended(iteration, &blocks));

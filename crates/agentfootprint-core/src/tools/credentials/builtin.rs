@@ -1,6 +1,6 @@
 //! The built-in kinds of credentials.
 
-use footprint::Str;
+use footprint::value::Str;
 
 use super::{Credential, CredentialHeaders, Secret};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agentfootprint_record::events::words::CredentialMode;
 use async_trait::async_trait;
-use footprint::Str;
+use footprint::value::Str;
 use thiserror::Error;
 
 /// A text that must not leak: no serialisation, a redacting `Debug`, wiped when dropped.

@@ -1,6 +1,6 @@
 //! The checks of declarations. Each is public: the builder and the ingest of foreign tools use the same ones.
 
-use footprint::{Str, Value};
+use footprint::value::{Str, Value};
 use indexmap::IndexMap;
 
 use super::{ColumnType, CredentialNeed, ResultCeiling, ToolDefProblem, ToolOwner};

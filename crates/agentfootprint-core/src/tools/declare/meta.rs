@@ -1,7 +1,7 @@
 //! Declarations as plain JSON: what travels in the `_meta` of a served tool (TOOL-8).
 
 use agentfootprint_record::events::words::{ContextSource, Word as _};
-use footprint::{Array, Object, Str, Value};
+use footprint::value::{Array, Object, Str, Value};
 use indexmap::IndexMap;
 
 use super::{ColumnKind, ColumnType, ResultCeiling, ResultClass, ToolDeclarations, ToolDefProblem, ToolOwner};

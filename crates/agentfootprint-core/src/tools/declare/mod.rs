@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use agentfootprint_record::events::words::{ContextSource, CredentialMode, PermissionCapability};
-use footprint::{Str, Value};
+use footprint::value::{Str, Value};
 use indexmap::IndexMap;
 
 pub use self::assert::{

@@ -4,7 +4,7 @@ use agentfootprint_record::conventions::state;
 use agentfootprint_record::events::payload::{PermissionHalt, StreamToolEnd, StreamToolStart};
 use agentfootprint_record::events::shared::{NotDispatched, PausedCall};
 use footprint::error::StageError;
-use footprint::{Array, Object, Str, Value};
+use footprint::value::{Array, Object, Str, Value};
 
 use super::call::{Attempt, Call};
 use super::door::Door;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use footprint::{Array, Object, Str, Value};
+use footprint::value::{Array, Object, Str, Value};
 
 use super::door::Door;
 use super::resolve::Resolved;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use agentfootprint_record::events::payload::StreamToolProgress;
 use footprint::error::StageError;
-use footprint::{Object, Value};
+use footprint::value::{Object, Value};
 use futures_util::FutureExt as _;
 
 use super::batch::Batch;

@@ -2,7 +2,7 @@
 
 use agentfootprint_record::events::payload::ValidationArgsInvalid;
 use agentfootprint_record::events::payload::ArgsIssue;
-use footprint::Value;
+use footprint::value::Value;
 use footprint::error::StageError;
 
 use super::batch::Batch;

@@ -30,7 +30,7 @@ mod resume;
 mod size;
 mod verdict;
 
-use footprint::Value;
+use footprint::value::Value;
 use footprint::chart::Step;
 use footprint::error::StageError;
 

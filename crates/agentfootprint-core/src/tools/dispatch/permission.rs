@@ -7,7 +7,7 @@ use agentfootprint_record::events::payload::PermissionCheck;
 use agentfootprint_record::events::words::{Channel, PermissionCapability, PermissionResult};
 use agentfootprint_record::message::{HistoryMarks, MessageView, Messages};
 use footprint::error::StageError;
-use footprint::{Array, Object, Str, Value};
+use footprint::value::{Array, Object, Str, Value};
 use futures_util::FutureExt as _;
 
 use super::batch::Batch;
@@ -17,7 +17,7 @@ use super::resolve::Resolved;
 use super::verdict::{ToolFate, Verdict, tool_fate};
 use crate::run::{EffectFailure, EffectKind, EffectOutcome, Journaled, Reexecution, StageCx, lock};
 use crate::tools::permission::{
-    CheckError, PermissionChecker, PermissionDecision, PermissionRequest, PermissionVerdict, SequenceCall,
+    CallSequence, CheckError, PermissionChecker, PermissionDecision, PermissionRequest, PermissionVerdict,
 };
 use crate::tools::texts;
 
@@ -62,7 +62,7 @@ async fn ask(
     // Only the question about the call itself carries what ran before.
     let sequence = match capability {
         PermissionCapability::ToolCall => cx.turn.of::<RanBefore>().calls(&batch.history, cx),
-        _ => Vec::new(),
+        _ => CallSequence::default(),
     };
     let ran = sequence.len();
     let request = PermissionRequest {
@@ -227,16 +227,22 @@ struct RanBefore(Mutex<Reading>);
 struct Reading {
     /// The conversation as far as it was read.
     read: Array,
-    ran: Vec<SequenceCall>,
+    ran: CallSequence,
     /// Calls of assistant turns that have no result yet.
-    open: Vec<SequenceCall>,
-    open_ids: Vec<Str>,
+    open: Vec<Open>,
     /// Assistant turns since the person's last turn.
     iteration: u32,
 }
 
+struct Open {
+    id: Str,
+    name: Str,
+    args: Value,
+    iteration: u32,
+}
+
 impl RanBefore {
-    fn calls(&self, history: &Array, cx: &StageCx) -> Vec<SequenceCall> {
+    fn calls(&self, history: &Array, cx: &StageCx) -> CallSequence {
         let mut reading = lock(&self.0);
         if !reading.read.is_prefix_of(history) {
             *reading = Reading::default();
@@ -265,11 +271,9 @@ impl Reading {
                 self.iteration = self.iteration.saturating_add(1);
                 for call in message.raw_tool_calls().into_iter().flat_map(Array::iter) {
                     let text = |key: &str| call.get(key).and_then(Value::as_shared_str).cloned().unwrap_or_default();
-                    let name = text("name");
-                    self.open_ids.push(text("id"));
-                    self.open.push(SequenceCall {
-                        provider_id: provided_by(cx, &name),
-                        name,
+                    self.open.push(Open {
+                        id: text("id"),
+                        name: text("name"),
                         args: call.get("args").cloned().unwrap_or_default(),
                         iteration: self.iteration,
                     });
@@ -277,11 +281,11 @@ impl Reading {
             }
             Some("tool") => {
                 let Some(id) = message.tool_call_id() else { return };
-                let Some(at) = self.open_ids.iter().position(|open| open == id) else { return };
-                self.open_ids.remove(at);
+                let Some(at) = self.open.iter().position(|open| open.id == *id) else { return };
                 let call = self.open.remove(at);
                 if tool_fate(message, marks) == ToolFate::Ran {
-                    self.ran.push(call);
+                    let provider = provided_by(cx, &call.name);
+                    self.ran.push(call.name, call.args, call.iteration, provider);
                 }
             }
             _ => {}

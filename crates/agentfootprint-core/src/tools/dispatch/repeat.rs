@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use agentfootprint_record::text::{canonical_json, padded_fingerprint};
-use footprint::{Str, Value};
+use footprint::value::{Str, Value};
 
 use crate::run::lock;
 use crate::tools::declare::RepeatedWhen;

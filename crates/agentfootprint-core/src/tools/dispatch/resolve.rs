@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use agentfootprint_record::events::payload::ToolsAnsweredOffWire;
 use agentfootprint_record::events::words::Channel;
-use footprint::Str;
+use footprint::value::Str;
 
 use super::call::Call;
 use crate::agent::offer::{CurrentOffer, Offer};

@@ -1,7 +1,7 @@
 //! The operator's cap on a result (TOOL-73).
 
 use agentfootprint_record::text::utf16_len;
-use footprint::{Object, Value};
+use footprint::value::{Object, Value};
 
 use crate::tools::output::render;
 use crate::tools::texts;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use agentfootprint_record::text::canonical_json;
 use async_trait::async_trait;
-use footprint::{Array, Object, Str, Value};
+use footprint::value::{Array, Object, Str, Value};
 
 use super::port::{AskPayload, ToolCallContext, ToolCallOutcome, ToolHooks, ToolMiddleware};
 

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use agentfootprint_record::events::words::{LoopMoment, MiddlewareOutcome};
-use footprint::{Str, Value};
+use footprint::value::{Str, Value};
 use futures_util::FutureExt as _;
 
 use super::ledger::DecisionRow;

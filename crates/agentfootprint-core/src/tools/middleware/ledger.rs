@@ -4,7 +4,7 @@ use agentfootprint_record::conventions::state;
 use agentfootprint_record::events::payload::MiddlewareDecision;
 use agentfootprint_record::events::words::{LoopMoment, MessagePhase, MiddlewareOutcome, MiddlewareTarget, Word as _};
 use footprint::error::StageError;
-use footprint::{Object, Str, Value};
+use footprint::value::{Object, Str, Value};
 
 use crate::run::StageCx;
 

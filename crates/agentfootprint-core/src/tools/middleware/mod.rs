@@ -6,7 +6,7 @@ mod ledger;
 mod port;
 
 pub use self::approve_once::ApproveOnce;
-pub(crate) use self::chain::{CallWalk, ResultWalk, walk_call, walk_result};
+pub(crate) use self::chain::{CallEnd, walk_call, walk_result};
 pub(crate) use self::ledger::{DecisionRow, Ledger};
 pub use self::port::{
     AskPayload, MessageContext, MessageMiddleware, MessageOutcome, ToolCallContext, ToolCallOutcome, ToolHooks,

@@ -7,7 +7,7 @@ use agentfootprint_record::MemoryIdentity;
 use agentfootprint_record::events::words::MessagePhase;
 use agentfootprint_record::message::Messages;
 use async_trait::async_trait;
-use footprint::{Object, Str, Value};
+use footprint::value::{Object, Str, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::tools::people::AskComponent;

@@ -1,6 +1,6 @@
 //! The screen a question is shown on.
 
-use footprint::{Object, Str, Value};
+use footprint::value::{Object, Str, Value};
 
 /// A component of the frontend, named by id: ids and data only, never markup or code (TOOL-68).
 ///

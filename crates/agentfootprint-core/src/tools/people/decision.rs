@@ -1,6 +1,6 @@
 //! What a person answered.
 
-use footprint::{Object, Str, Value};
+use footprint::value::{Object, Str, Value};
 
 /// A person's decision on a gate (TOOL-64).
 #[derive(Clone, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub struct CheckInDecision {
     pub by: Str,
     /// What they added.
     pub note: Option<Str>,
-    /// When, Unix milliseconds. Absent until the runtime stamps it.
+    /// When, Unix milliseconds; absent when nobody said.
     pub at: Option<u64>,
     /// What they chose; it rides declines too ("none of these").
     pub value: Option<DecisionValue>,
@@ -62,7 +62,7 @@ impl DecisionBuilder {
         self
     }
 
-    /// Says when it was decided; without it, the moment the run resumes.
+    /// Says when it was decided.
     #[must_use]
     pub fn at(mut self, unix_ms: u64) -> Self {
         self.0.at = Some(unix_ms);
@@ -76,16 +76,23 @@ impl DecisionBuilder {
         self
     }
 
-    /// The decision.
-    pub fn build(self) -> CheckInDecision {
+    /// The decision, stamped with the present unless [`at`](Self::at) said otherwise.
+    pub fn build(mut self) -> CheckInDecision {
+        self.0.at = self.0.at.or_else(now_ms);
         self.0
     }
 }
 
 impl From<DecisionBuilder> for CheckInDecision {
     fn from(builder: DecisionBuilder) -> Self {
-        builder.0
+        builder.build()
     }
+}
+
+/// A decision is made by a person outside any run, so it is timed by the wall clock and not by a run's.
+fn now_ms() -> Option<u64> {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok()
 }
 
 impl CheckInDecision {
@@ -238,12 +245,13 @@ mod tests {
     /// Proves TOOL-64, TOOL-118.
     #[test]
     fn answers_are_told_apart_by_shape() {
-        let decision = check_in_declined("bob").note("too much").value(
+        let decision = check_in_declined("bob").at(7).note("too much").value(
             DecisionValue::new("seat", value!(null)).from("art_1").coverage(4, 9, Some("free".into())),
         );
         let value = decision.clone().build().to_value();
         assert_eq!(ResumeAnswer::read(Some(value.clone())), ResumeAnswer::Decision(decision.build()));
         assert_eq!(value.walk(&["value", "coverage", "total"]), Some(&value!(9)));
+        assert!(check_in_approved("ann").build().at.is_some());
         for plain in [value!({ "approved": "yes", "by": "x" }), value!({ "approved": true }), value!("yes")] {
             assert_eq!(ResumeAnswer::read(Some(plain.clone())), ResumeAnswer::Value(plain));
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use footprint::{Str, Value};
+use footprint::value::{Str, Value};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Predicate = dyn Fn(&Value, &CheckInSituation<'_>) -> Result<bool, BoxError> + Send + Sync;
@@ -64,12 +64,13 @@ pub struct CheckInSituation<'a> {
     /// The call.
     pub tool_call_id: &'a Str,
     /// The conversation judged, with the composed system prompt in front.
-    pub history: &'a footprint::Array,
+    pub history: &'a footprint::value::Array,
 }
 
 #[cfg(test)]
 mod tests {
-    use footprint::{Array, value};
+    use footprint::value;
+    use footprint::value::Array;
 
     use super::*;
 

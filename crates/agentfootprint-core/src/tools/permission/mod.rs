@@ -6,7 +6,7 @@ mod sequence;
 
 pub use self::policy::{PermissionPolicy, PolicyError, PolicyRules};
 pub use self::port::{
-    CheckError, PermissionChecker, PermissionDecision, PermissionRequest, PermissionVerdict, SequenceCall,
+    CallSequence, CheckError, PermissionChecker, PermissionDecision, PermissionRequest, PermissionVerdict, SequenceCall,
 };
 pub(crate) use self::port::skill_target;
 pub use self::port::skill_of_target;

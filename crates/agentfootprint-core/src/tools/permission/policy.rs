@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agentfootprint_record::events::words::{PermissionCapability, Word as _};
 use async_trait::async_trait;
-use footprint::Str;
+use footprint::value::Str;
 use indexmap::IndexMap;
 use thiserror::Error;
 

@@ -2,7 +2,7 @@ use agentfootprint_record::message::Messages;
 use footprint::value;
 use tokio_util::sync::CancellationToken;
 
-use super::super::port::{PermissionVerdict, skill_target};
+use super::super::port::{CallSequence, PermissionVerdict, skill_target};
 use super::*;
 
 fn policy() -> PermissionPolicy {
@@ -21,7 +21,7 @@ async fn ask(policy: &PermissionPolicy, capability: PermissionCapability, target
         actor: "agent",
         target: target.into(),
         context: value!({}),
-        sequence: Vec::new(),
+        sequence: CallSequence::default(),
         history: Messages::new(),
         iteration: 1,
         identity: None,

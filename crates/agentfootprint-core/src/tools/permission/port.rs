@@ -7,7 +7,7 @@ use agentfootprint_record::MemoryIdentity;
 use agentfootprint_record::events::words::PermissionCapability;
 use agentfootprint_record::message::Messages;
 use async_trait::async_trait;
-use footprint::{Str, Value};
+use footprint::value::{Array, Object, Str, Value};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -47,7 +47,7 @@ pub struct PermissionRequest {
     /// The arguments of the call.
     pub context: Value,
     /// The calls that really ran before this one, in order. Only with `tool_call`.
-    pub sequence: Vec<SequenceCall>,
+    pub sequence: CallSequence,
     /// The conversation, including the assistant turn that asks.
     pub history: Messages,
     /// The iteration.
@@ -58,30 +58,66 @@ pub struct PermissionRequest {
     pub cancel: CancellationToken,
 }
 
-/// A call that ran earlier.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SequenceCall {
-    /// The tool.
-    pub name: Str,
-    /// Its arguments.
-    pub args: Value,
-    /// The model call that asked for it, from 1 within its turn.
-    pub iteration: u32,
-    /// The provider that supplied the tool, when one did.
-    pub provider_id: Option<Str>,
+/// The calls that ran earlier in a conversation, in order. Cheap to clone at any length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallSequence(Array);
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+pub struct SequenceCall<'a>(&'a Value);
+
+impl CallSequence {
+    pub(crate) fn push(&mut self, name: Str, args: Value, iteration: u32, provider_id: Option<Str>) {
+        let mut row = Object::new();
+        row.insert("name", Value::from(name));
+        row.insert("args", args);
+        row.insert("iteration", Value::from(iteration));
+        if let Some(provider) = provider_id {
+            row.insert("providerId", Value::from(provider));
+        }
+        self.0.push(Value::Object(row));
+    }
+
+    /// How many ran.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether none ran.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The calls in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = SequenceCall<'_>> {
+        self.0.iter().map(SequenceCall)
+    }
+
+    /// The recorded form: `[{name, args, iteration, providerId?}]`.
+    pub fn to_value(&self) -> Value {
+        Value::Array(self.0.clone())
+    }
 }
 
-impl SequenceCall {
-    /// The recorded form.
-    pub fn to_value(&self) -> Value {
-        let mut out = footprint::Object::new();
-        out.insert("name", Value::from(self.name.clone()));
-        out.insert("args", self.args.clone());
-        out.insert("iteration", Value::from(self.iteration));
-        if let Some(provider) = &self.provider_id {
-            out.insert("providerId", Value::from(provider.clone()));
-        }
-        Value::Object(out)
+impl<'a> SequenceCall<'a> {
+    /// The tool.
+    pub fn name(self) -> &'a str {
+        self.0.get("name").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Its arguments.
+    pub fn args(self) -> &'a Value {
+        self.0.get("args").unwrap_or(&Value::Null)
+    }
+
+    /// The model call that asked for it, from 1 within its turn.
+    pub fn iteration(self) -> u64 {
+        self.0.get("iteration").and_then(Value::as_u64).unwrap_or_default()
+    }
+
+    /// The provider that supplied the tool, when one did.
+    pub fn provider_id(self) -> Option<&'a str> {
+        self.0.get("providerId").and_then(Value::as_str)
     }
 }
 

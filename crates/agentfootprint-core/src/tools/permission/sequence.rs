@@ -3,7 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use footprint::Str;
+use footprint::value::Str;
 
 use super::port::{CheckError, PermissionChecker, PermissionDecision, PermissionRequest, PermissionVerdict};
 
@@ -121,11 +121,11 @@ impl What {
                 let Some((last, before)) = items.split_last() else { return false };
                 last.matches(&request.target)
                     && before.len() <= request.sequence.len()
-                    && before.iter().rev().zip(request.sequence.iter().rev()).all(|(item, call)| item.matches(&call.name))
+                    && before.iter().rev().zip(request.sequence.iter().rev()).all(|(item, call)| item.matches(call.name()))
             }
             Self::Limit { tool, max } => {
                 tool.matches(&request.target)
-                    && request.sequence.iter().filter(|call| tool.matches(&call.name)).count() >= *max
+                    && request.sequence.iter().filter(|call| tool.matches(call.name())).count() >= *max
             }
         }
     }
@@ -159,14 +159,14 @@ mod tests {
     use footprint::value;
     use tokio_util::sync::CancellationToken;
 
-    use super::super::port::SequenceCall;
+    use super::super::port::CallSequence;
     use super::*;
 
     async fn verdict(policy: &SequencePolicy, ran: &[&str], proposed: &str) -> PermissionVerdict {
-        let sequence = ran
-            .iter()
-            .map(|name| SequenceCall { name: (*name).into(), args: value!({}), iteration: 1, provider_id: None })
-            .collect();
+        let mut sequence = CallSequence::default();
+        for name in ran {
+            sequence.push((*name).into(), value!({}), 1, None);
+        }
         let request = PermissionRequest {
             capability: PermissionCapability::ToolCall,
             actor: "agent",

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use footprint::Str;
+use footprint::value::Str;
 use thiserror::Error;
 
 /// When a cleanup runs.
@@ -120,6 +120,9 @@ fn listed(scopes: &[TeardownScope]) -> String {
     let words: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
     format!("it has {}", words.join(", "))
 }
+
+/// Closes what the run's tools left open. Nothing registers a run-scoped cleanup yet.
+pub(crate) async fn tear_down(_agent: &crate::agent::AgentCore, _run: &crate::run::RunContext) {}
 
 /// Where a context's cleanups go.
 pub(crate) trait TeardownDoor: Send + Sync {

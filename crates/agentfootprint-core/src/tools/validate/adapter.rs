@@ -1,9 +1,9 @@
-//! Letting the `jsonschema` crate read [`footprint::Value`] in place, so that checking a call copies nothing.
+//! Letting the `jsonschema` crate read [`footprint::value::Value`] in place, so that checking a call copies nothing.
 
 use std::borrow::Cow;
 
 use footprint::value::Number;
-use footprint::{Array, Object, Value};
+use footprint::value::{Array, Object, Value};
 use jsonschema::json::{Array as JsonArray, Json, JsonNumber, Node, NodeIdentity, Object as JsonObject};
 use jsonschema::JsonType;
 use serde_json::Value as SerdeValue;

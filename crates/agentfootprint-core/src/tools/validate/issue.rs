@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use footprint::Value;
+use footprint::value::Value;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::LocationSegment;
 use jsonschema::ValidationError;

@@ -10,24 +10,12 @@ mod adapter;
 mod issue;
 mod reduce;
 
-use footprint::{Object, Value};
+use footprint::value::{Object, Value};
 use jsonschema::Validator;
 
 use self::adapter::Shared;
 pub use self::issue::{ArgIssue, MAX_ISSUES};
 pub use self::reduce::reduce_schema;
-
-/// What happens to arguments that do not fit their schema.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ToolArgValidation {
-    /// The tool does not run; the model reads what a correct call needs (default).
-    #[default]
-    Enforce,
-    /// The tool runs; the event is emitted.
-    Warn,
-    /// Arguments are not looked at.
-    Off,
-}
 
 /// The compiled check of one tool's arguments.
 pub struct ArgValidator {

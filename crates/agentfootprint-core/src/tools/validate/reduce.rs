@@ -1,6 +1,6 @@
 //! Reducing an input schema to the keywords that are enforced.
 
-use footprint::{Object, Value};
+use footprint::value::{Object, Value};
 use serde_json::{Map, Value as Json};
 
 const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "integer", "string"];

@@ -1,5 +1,7 @@
 //! What is read out of an answer.
 
+use std::sync::LazyLock;
+
 use agentfootprint_core::llm::{ArgsError, LlmErrorKind, LlmProvider, LlmRequest, StopReason, ToolSchema, Usage};
 use agentfootprint_core::llm::{CallCx, LlmResponse};
 use footprint::value;
@@ -7,11 +9,20 @@ use footprint::value::Value;
 use futures_util::FutureExt;
 use proptest::prelude::*;
 use serde_json::json;
+use tokio::runtime::Runtime;
 
 use super::fixtures::{Case, cases, completion, frame, sse, unclosed, usage, usage_frame};
 use super::*;
 use crate::MalformedArgs;
 use crate::http::testing::Beat;
+
+/// Runs what never has to wait, where deadlines can be set.
+fn now<T>(work: impl Future<Output = T>) -> T {
+    static CLOCK: LazyLock<Runtime> =
+        LazyLock::new(|| tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap());
+    let _inside = CLOCK.enter();
+    work.now_or_never().expect("nothing to wait for")
+}
 
 fn case(name: &str) -> Case {
     cases().into_iter().find(|case| case.name.starts_with(name)).expect("the case exists")
@@ -202,9 +213,9 @@ async fn keep_alives_and_other_choices_are_not_part_of_the_answer() {
 fn a_body_cut_at_every_byte_is_an_answer_or_an_error() {
     for case in cases() {
         let body = sse(&case.frames);
-        let whole = answer_of(&stream(Answer::ok(&body)).now_or_never().unwrap().0);
+        let whole = answer_of(&now(stream(Answer::ok(&body))).0);
         for end in 0..body.len() {
-            let (chunks, error) = stream(Answer::ok(&body[..end])).now_or_never().unwrap();
+            let (chunks, error) = now(stream(Answer::ok(&body[..end])));
             match error {
                 None => assert_eq!(answer_of(&chunks).content, whole.content),
                 Some(error) => assert!(
@@ -216,7 +227,7 @@ fn a_body_cut_at_every_byte_is_an_answer_or_an_error() {
         }
         let body = case.plain.to_string().into_bytes();
         for end in 0..body.len() {
-            let error = complete(Answer::ok(&body[..end])).now_or_never().unwrap().unwrap_err();
+            let error = now(complete(Answer::ok(&body[..end]))).unwrap_err();
             assert!(matches!(error.kind, LlmErrorKind::UnreadableResponse), "{} cut at {end}", case.name);
         }
     }
@@ -244,8 +255,8 @@ proptest! {
             beats.push(Beat::Bytes(piece.to_vec()));
             rest = tail;
         }
-        let whole = stream(Answer::ok(&body)).now_or_never().unwrap();
-        let split = stream(Answer::ok("").with_body(beats)).now_or_never().unwrap();
+        let whole = now(stream(Answer::ok(&body)));
+        let split = now(stream(Answer::ok("").with_body(beats)));
         prop_assert_eq!(split.0, whole.0);
         prop_assert!(split.1.is_none() && whole.1.is_none());
     }
@@ -253,8 +264,8 @@ proptest! {
     #[test]
     fn arbitrary_bodies_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), json in "[\\[\\]{}\":,a-z0-9 ]{0,80}") {
         for body in [bytes.as_slice(), json.as_bytes(), format!("data: {json}\n\n").as_bytes()] {
-            let _ = complete(Answer::ok(body)).now_or_never();
-            let _ = stream(Answer::in_pieces(body, 3)).now_or_never();
+            let _ = now(complete(Answer::ok(body)));
+            let _ = now(stream(Answer::in_pieces(body, 3)));
         }
     }
 }

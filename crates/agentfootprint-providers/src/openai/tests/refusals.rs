@@ -103,7 +103,7 @@ async fn ids_and_codes_of_the_vendor_are_kept() {
     assert_eq!((error.request_id.as_deref(), error.code.as_deref()), (Some("req_7"), Some("bad_thing")));
     assert_eq!(error.body_excerpt.as_deref(), Some("no"));
     let page = "x".repeat(900);
-    assert_eq!(complete(Answer::new(502, page)).await.unwrap_err().body_excerpt.unwrap().len(), 400);
+    assert_eq!(complete(Answer::new(502, page)).await.unwrap_err().body_excerpt.as_ref().unwrap().len(), 400);
 }
 
 /// A success status with something else in it.

@@ -95,11 +95,7 @@ impl RedactionPolicy {
     }
 
     /// Redacts parts of the value under a key.
-    pub fn fields<P: AsRef<str>>(
-        mut self,
-        key: impl Into<Str>,
-        paths: impl IntoIterator<Item = P>,
-    ) -> Self {
+    pub fn fields<P: AsRef<str>>(mut self, key: impl Into<Str>, paths: impl IntoIterator<Item = P>) -> Self {
         self.state.add_fields(key.into(), paths);
         self
     }

@@ -131,7 +131,8 @@ fn act(level: &mut Level, staging: &mut Staging, acts: &[Act]) {
             Act::Push(key, items) => {
                 let path = Path::key(key.clone());
                 // Items of a list stand behind what is there, so their secrets are placed in the whole list.
-                let before = staging.look(&level.state, key).and_then(|v| v.as_array().cloned()).unwrap_or_default();
+                let before =
+                    staging.look(&level.state, key).and_then(|v| v.as_array().cloned()).unwrap_or_default();
                 let mut whole = before.clone();
                 whole.extend(items.as_array().unwrap().iter().cloned());
                 let tail = match secret(&path, &Value::Array(whole)) {
@@ -200,7 +201,7 @@ fn check_redacted(program: &[Stage], dial: CommitValues) -> Result<(), TestCaseE
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     /// Proves ENG-3, ENG-4, ENG-66, ENG-77, ENG-81.
     #[test]

@@ -14,8 +14,8 @@ fn a_merge_back_sets_scalars_joins_lists_and_lays_objects_over() {
         "s": null, "l": [2], "new": [3], "e": {},
         "o": { "l": [2], "o": { "y": 2 }, "s": 2, "n": { "z": [1] } },
     });
-    let nested =
-        [r#"set o.l [1,2]"#, r#"set o.o {"x":1,"y":2}"#, "set o.s 2", r#"set o.n {"z":[1]}"#].map(String::from);
+    let nested = [r#"set o.l [1,2]"#, r#"set o.o {"x":1,"y":2}"#, "set o.s 2", r#"set o.n {"z":[1]}"#]
+        .map(String::from);
     let mut concat = vec!["set s null".to_owned(), "set l [1,2]".into(), "set new [3]".into()];
     concat.extend(nested.clone());
     assert_eq!(ops(mapped.clone(), ArrayMergeMode::Concat, parent.clone()), concat);
@@ -27,11 +27,18 @@ fn a_merge_back_sets_scalars_joins_lists_and_lays_objects_over() {
 /// Proves ENG-31.
 #[test]
 fn a_seed_spreads_objects_one_level() {
-    let mapped = value!({ "amount": 30, "cfg": { "c": "EUR", "flags": { "t": true } }, "tags": ["t"], "empty": {} });
+    let mapped =
+        value!({ "amount": 30, "cfg": { "c": "EUR", "flags": { "t": true } }, "tags": ["t"], "empty": {} });
     let shown: Vec<String> = seed_ops(mapped.as_object().unwrap()).iter().map(StagedOp::to_string).collect();
     assert_eq!(
         shown,
-        ["set amount 30", "set cfg.c \"EUR\"", "set cfg.flags {\"t\":true}", "set tags [\"t\"]", "set empty {}"]
+        [
+            "set amount 30",
+            "set cfg.c \"EUR\"",
+            "set cfg.flags {\"t\":true}",
+            "set tags [\"t\"]",
+            "set empty {}"
+        ]
     );
     let mut level = Level::new(value!({}), CommitValues::Delta, None);
     level.step(seed_ops(mapped.as_object().unwrap()));
@@ -44,10 +51,7 @@ fn initial_values_lie_over_defaults() {
     let defaults = value!({ "a": { "x": 1, "y": [1] }, "b": 1, "d": 1 });
     let initial = value!({ "a": { "y": [2], "z": 3 }, "b": { "n": 1 } });
     let both = starting_state(defaults.as_object(), initial.as_object());
-    assert_eq!(
-        Value::Object(both),
-        value!({ "a": { "x": 1, "y": [2], "z": 3 }, "b": { "n": 1 }, "d": 1 })
-    );
+    assert_eq!(Value::Object(both), value!({ "a": { "x": 1, "y": [2], "z": 3 }, "b": { "n": 1 }, "d": 1 }));
     assert!(starting_state(None, None).is_empty());
     assert!(starting_state(None, initial.as_object()).ptr_eq(initial.as_object().unwrap()));
 }

@@ -119,42 +119,63 @@ fn a_looping_chain_ends_in_a_stub() {
     );
 }
 
-/// Proves ENG-48, ENG-164: a chain of 100 000 nodes is written, read, compared, searched and dropped on a small stack.
+/// A structure of `count` nodes, each hanging on the one before it, `kinds` deciding how: by `next`, as a child, as an inner chart.
+fn hanging(count: usize, kinds: usize) -> Structure {
+    let mut builder = StructureBuilder::new();
+    let mut last = builder.add(StructureNode { id: "n0".into(), name: "n0".into(), ..StructureNode::default() });
+    for at in 1..count {
+        let id = crate::value::Str::from(format!("n{at}"));
+        let next = builder.add(StructureNode { id: id.clone(), name: id, ..StructureNode::default() });
+        match at % kinds {
+            0 => builder.set_next(last, next),
+            1 => builder.add_child(last, next),
+            _ => builder.set_subflow_root(last, next),
+        }
+        last = next;
+    }
+    builder.finish().unwrap()
+}
+
+fn on_a_small_stack(work: impl FnOnce() + Send + 'static) {
+    std::thread::Builder::new().stack_size(256 * 1024).spawn(work).unwrap().join().unwrap();
+}
+
+/// Proves ENG-48, ENG-164: a chain of 100 000 nodes is written, read, cloned, compared, walked, searched, extended and dropped.
 #[test]
 fn long_chains_need_no_stack() {
-    let work = || {
-        let mut builder = StructureBuilder::new();
-        let mut last = builder.add(StructureNode { id: "n0".into(), name: "n0".into(), ..StructureNode::default() });
-        for at in 1..100_000 {
-            let id = crate::value::Str::from(format!("n{at}"));
-            let next = builder.add(StructureNode { id: id.clone(), name: id, ..StructureNode::default() });
-            // Every kind of nesting takes its turn.
-            match at % 3 {
-                0 => builder.set_next(last, next),
-                1 => builder.add_child(last, next),
-                _ => builder.set_subflow_root(last, next),
-            }
-            last = next;
-        }
-        let structure = builder.finish().unwrap();
+    on_a_small_stack(|| {
+        let structure = hanging(100_000, 1);
         let text = structure.to_json();
         let read = Structure::from_json(&text).unwrap();
         assert_eq!(read, structure);
         assert_eq!(read.clone().to_json(), text);
         assert_eq!(read.node_count(), 100_000);
+        assert!(read.find("n99999").is_some());
         assert_eq!(walk_structure(read.root(), "", true).filter(|item| matches!(item, StructureItem::Stage { .. })).count(), 100_000);
-        assert!(RuntimeFacts::new().apply(&read) == structure);
         let mut facts = RuntimeFacts::new();
-        facts.iterations("n0", 2);
-        assert_eq!(facts.apply(&read).node_count(), 100_000);
-    };
-    std::thread::Builder::new().stack_size(256 * 1024).spawn(work).unwrap().join().unwrap();
+        facts.iterations("n99999", 2);
+        assert_eq!(facts.apply(&read).find("n99999").unwrap().iteration_count, Some(2));
+    });
+}
+
+/// Proves ENG-48, ENG-164: every kind of nesting, deep.
+#[test]
+fn deep_documents_need_no_stack() {
+    on_a_small_stack(|| {
+        let structure = hanging(30_000, 3);
+        let text = structure.to_json();
+        let read = Structure::from_json(&text).unwrap();
+        assert!(read == structure && read.to_json() == text);
+        let small = hanging(1_000, 3);
+        let stages = walk_structure(small.root(), "", true).filter(|item| matches!(item, StructureItem::Stage { .. }));
+        assert_eq!(stages.count(), 1_000);
+    });
 }
 
 /// Proves ENG-48: a chart's own long chain, with its description and diagram.
 #[test]
 fn long_charts_need_no_stack() {
-    let work = || {
+    on_a_small_stack(|| {
         let mut builder = Chart::builder(nop("s"));
         for at in 0..20_000 {
             builder = builder.then(nop(&format!("s{at}")));
@@ -163,9 +184,7 @@ fn long_charts_need_no_stack() {
         assert_eq!(Structure::from_json(chart.structure().to_json()).unwrap(), *chart.structure());
         assert_eq!(chart.description().lines().count(), 20_003);
         assert_eq!(chart.to_mermaid().lines().count(), 2 * 20_001);
-        drop(chart);
-    };
-    std::thread::Builder::new().stack_size(256 * 1024).spawn(work).unwrap().join().unwrap();
+    });
 }
 
 /// Proves ENG-160's "unknown extra fields anywhere (preserved on rewrite)" for structures.
