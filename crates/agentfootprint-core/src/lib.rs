@@ -11,6 +11,7 @@
 //! | [`injection`] | facts, instructions and other engineered context |
 //! | [`tools`] | tools, and the one pipeline every call goes through |
 //! | [`llm`] | the port to model providers |
+//! | [`record`] | recording a run |
 //!
 //! Two rules hold everywhere. An [`Agent`](agent::Agent) is immutable and runs many turns at once: what belongs to one run
 //! lives in its run context, never in the agent, never in a static. And everything a run cannot recompute — a model, a tool,
@@ -20,5 +21,9 @@ pub mod agent;
 pub mod events;
 pub mod injection;
 pub mod llm;
+pub mod record;
 pub mod run;
 pub mod tools;
+
+#[doc(hidden)]
+pub use tools::private as __private;

@@ -50,7 +50,9 @@ impl Key {
 
     /// A key per model id.
     pub fn per_model<M: Into<String>, K: Into<String>>(keys: impl IntoIterator<Item = (M, K)>) -> Self {
-        Key::PerModel(keys.into_iter().map(|(model, key)| (model.into(), SecretString::from(key.into()))).collect())
+        Key::PerModel(
+            keys.into_iter().map(|(model, key)| (model.into(), SecretString::from(key.into()))).collect(),
+        )
     }
 
     /// The key for one request to `model`; `None` for [`Key::Absent`].

@@ -7,7 +7,10 @@
 //! | module | feature | vendor |
 //! |---|---|---|
 //! | [`mock`] | always on | none: scripted answers |
-#![cfg_attr(feature = "openai", doc = "| [`openai`] | `openai` | OpenAI, Azure OpenAI, and every compatible server |")]
+#![cfg_attr(
+    feature = "openai",
+    doc = "| [`openai`] | `openai` | OpenAI, Azure OpenAI, and every compatible server |"
+)]
 #![cfg_attr(feature = "http", doc = "| [`http`] | `http` | the shared transport |")]
 //!
 //! Nothing here registers itself anywhere: a provider is a value, given to whoever should use it.

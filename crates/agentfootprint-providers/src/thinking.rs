@@ -38,7 +38,9 @@ pub(crate) fn summary_blocks(raw: &Value) -> Vec<ThinkingBlock> {
     match raw {
         Value::String(text) if !text.is_empty() => vec![summary(text)],
         Value::Array(items) => {
-            let texts = items.iter().filter_map(|item| item.as_str().or_else(|| item.get("text").and_then(Value::as_str)));
+            let texts = items
+                .iter()
+                .filter_map(|item| item.as_str().or_else(|| item.get("text").and_then(Value::as_str)));
             texts.filter(|text| !text.is_empty()).map(summary).collect()
         }
         _ => Vec::new(),

@@ -71,7 +71,9 @@ mod tests {
     /// Proves LLM-16.
     #[test]
     fn what_is_not_an_object_is_described_and_not_quoted() {
-        for (text, word) in [("[1]", "an array"), ("\"canary\"", "a string"), ("null", "null"), ("{\"canary\":", "EOF")] {
+        for (text, word) in
+            [("[1]", "an array"), ("\"canary\"", "a string"), ("null", "null"), ("{\"canary\":", "EOF")]
+        {
             let error = read(text).unwrap_err();
             assert!(error.sentence.contains(word), "{}", error.sentence);
             assert!(!error.sentence.contains("canary"));

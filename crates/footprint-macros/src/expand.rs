@@ -109,7 +109,11 @@ fn describe(field: &Field) -> Result<Option<Described<'_>>> {
 fn list_item(field: &Field, name: &str) -> Result<Type> {
     match generic_types(&field.ty).as_slice() {
         [item] => Ok((*item).clone()),
-        _ => Err(refusal(field.ty.span(), name, "`#[state(list)]` needs a list type with one item type, such as `Vec<Line>`")),
+        _ => Err(refusal(
+            field.ty.span(),
+            name,
+            "`#[state(list)]` needs a list type with one item type, such as `Vec<Line>`",
+        )),
     }
 }
 

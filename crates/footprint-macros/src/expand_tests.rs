@@ -91,7 +91,13 @@ fn shapes_without_field_names_and_unknown_options_are_refused() {
 #[test]
 fn field_names_become_camel_case() {
     use crate::names::camel_case;
-    for (field, key) in [("total", "total"), ("line_items", "lineItems"), ("a__b", "aB"), ("_hidden_one", "_hiddenOne"), ("x_1", "x1")] {
+    for (field, key) in [
+        ("total", "total"),
+        ("line_items", "lineItems"),
+        ("a__b", "aB"),
+        ("_hidden_one", "_hiddenOne"),
+        ("x_1", "x1"),
+    ] {
         assert_eq!(camel_case(field), key);
     }
 }

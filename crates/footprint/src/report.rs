@@ -126,7 +126,9 @@ impl RunReport {
 
     /// Findings of dev diagnostics.
     pub fn warnings(&self) -> Vec<Warning> {
-        self.shared.warnings.all()
+        let mut all = self.shared.warnings.all();
+        all.extend(self.shared.observers.slow().into_iter().map(|recorder| Warning::SlowObserver { recorder }));
+        all
     }
 
     /// The observer attached under this id, if it is a `T`.

@@ -63,7 +63,8 @@ fn check(exchange: &Exchange, expected: &Expected, runtime: &Runtime, notes: &mu
         return vec![format!("no adapter for the wire `{}` is built yet", expected.wire)];
     };
     let recorded = exchange.request.json();
-    let streams = if expected.error { recorded.get("stream") == Some(&Json::Bool(true)) } else { expected.stream };
+    let streams =
+        if expected.error { recorded.get("stream") == Some(&Json::Bool(true)) } else { expected.stream };
     let sizes = if streams { CHUNKS.as_slice() } else { CHUNKS.get(..1).unwrap_or_default() };
     let mut differences = Vec::new();
     for (round, size) in sizes.iter().enumerate() {
@@ -108,7 +109,8 @@ async fn ask(prepared: &Prepared, streams: bool) -> Result<LlmResponse, LlmError
         return provider.complete(request, &cx).await;
     }
     let broken = |what: &str| LlmError::foreign("BrokenContract", what);
-    let mut stream = provider.stream(request, &cx).await.ok_or_else(|| broken("the adapter does not stream"))??;
+    let mut stream =
+        provider.stream(request, &cx).await.ok_or_else(|| broken("the adapter does not stream"))??;
     let mut text = String::new();
     let mut done = None;
     while let Some(chunk) = stream.next().await {
@@ -169,7 +171,9 @@ fn compare_response(
             _ => None,
         };
         if *count < 0 {
-            notes.add(format!("usage.{name} below zero: the vendor reports more reasoning than completion; ours is 0"));
+            notes.add(format!(
+                "usage.{name} below zero: the vendor reports more reasoning than completion; ours is 0"
+            ));
         }
         let ours = ours.map_or_else(|| "nothing".to_owned(), |ours| ours.to_string());
         differ(&format!("usage.{name}"), ours, (*count).max(0).to_string());
@@ -179,7 +183,11 @@ fn compare_response(
         for (ours, theirs) in response.tool_calls.iter().zip(calls) {
             differ("tool", ours.name.to_string(), theirs.name.clone());
             let error = ArgsError::of(ours).is_some();
-            differ(&format!("argsError of {}", theirs.name), error.to_string(), theirs.has_args_error().to_string());
+            differ(
+                &format!("argsError of {}", theirs.name),
+                error.to_string(),
+                theirs.has_args_error().to_string(),
+            );
             let args = Value::Object(ours.args.clone());
             if args != Value::from(theirs.args.clone()) {
                 differ(&format!("arguments of {}", theirs.name), args.to_string(), theirs.args.to_string());
@@ -192,7 +200,8 @@ fn compare_response(
 /// What the declared handler makes of the raw thinking.
 fn thinking_of(provider: &dyn LlmProvider, response: &LlmResponse) -> String {
     let handler = provider.capabilities("").thinking_handler;
-    let blocks = handler.zip(response.raw_thinking.as_ref()).and_then(|(handler, raw)| handler.normalize(raw).ok());
+    let blocks =
+        handler.zip(response.raw_thinking.as_ref()).and_then(|(handler, raw)| handler.normalize(raw).ok());
     blocks.into_iter().flatten().map(|block| block.content.to_string()).collect()
 }
 

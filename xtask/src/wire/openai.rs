@@ -15,11 +15,24 @@ use super::replay::Replay;
 
 /// Request fields that are compared; any other has no counterpart on the port.
 const COMPARED: &[&str] = &[
-    "model", "messages", "tools", "tool_choice", "temperature", "max_tokens", "max_completion_tokens", "stop", "stream",
-    "stream_options", "parallel_tool_calls",
+    "model",
+    "messages",
+    "tools",
+    "tool_choice",
+    "temperature",
+    "max_tokens",
+    "max_completion_tokens",
+    "stop",
+    "stream",
+    "stream_options",
+    "parallel_tool_calls",
 ];
 
-pub(super) fn prepare(recorded: &Request, replay: Arc<Replay>, notes: &mut Notes) -> Result<Prepared, String> {
+pub(super) fn prepare(
+    recorded: &Request,
+    replay: Arc<Replay>,
+    notes: &mut Notes,
+) -> Result<Prepared, String> {
     let body = recorded.json();
     body.as_object()
         .into_iter()
@@ -60,7 +73,9 @@ fn request_of(body: &Json, notes: &mut Notes) -> LlmRequest {
             Some("system" | "developer") if at == 0 => request = request.system(content),
             Some("system" | "developer") => request = request.message(Message::new(Role::System, content)),
             Some("assistant") => request = request.message(assistant(message, content)),
-            Some("tool") => request = request.message(Message::tool(text(message, "tool_call_id"), "", content)),
+            Some("tool") => {
+                request = request.message(Message::tool(text(message, "tool_call_id"), "", content))
+            }
             _ => request = request.user(content),
         }
         note_parts(message, notes);
@@ -80,7 +95,9 @@ fn request_of(body: &Json, notes: &mut Notes) -> LlmRequest {
     let stop = body.get("stop").and_then(Json::as_array).into_iter().flatten();
     request.stop = stop.filter_map(|word| word.as_str().map(Into::into)).collect();
     request.tool_choice = forced_tool(body).map(|name| ToolChoice::Tool { name: name.into() });
-    if let (None, Some(other)) = (&request.tool_choice, body.get("tool_choice").filter(|choice| !choice.is_null())) {
+    if let (None, Some(other)) =
+        (&request.tool_choice, body.get("tool_choice").filter(|choice| !choice.is_null()))
+    {
         notes.add(format!("openai-chat: `tool_choice: {other}`; the port forces one named tool or none"));
     }
     request
@@ -113,9 +130,11 @@ fn assistant(message: &Json, content: String) -> Message {
 fn content_text(content: Option<&Json>) -> String {
     match content {
         Some(Json::String(text)) => text.clone(),
-        Some(Json::Array(parts)) => {
-            parts.iter().filter_map(|part| part.get("text").and_then(Json::as_str)).collect::<Vec<_>>().join("")
-        }
+        Some(Json::Array(parts)) => parts
+            .iter()
+            .filter_map(|part| part.get("text").and_then(Json::as_str))
+            .collect::<Vec<_>>()
+            .join(""),
         _ => String::new(),
     }
 }
@@ -123,7 +142,9 @@ fn content_text(content: Option<&Json>) -> String {
 /// Whether a content is one text: a string, or a list of one text part, which means the same on this wire.
 fn is_one_text(content: Option<&Json>) -> bool {
     match content {
-        Some(Json::Array(parts)) => matches!(parts.as_slice(), [only] if only.get("type") == Some(&json!("text"))),
+        Some(Json::Array(parts)) => {
+            matches!(parts.as_slice(), [only] if only.get("type") == Some(&json!("text")))
+        }
         _ => true,
     }
 }
@@ -163,7 +184,11 @@ pub(super) fn compare(path: &str, recorded: &Json, sent_path: &str, sent: &Json)
         differ(field, sent.get(field).unwrap_or(&null), recorded.get(field).unwrap_or(&null));
     }
     if forced_tool(recorded).is_some() {
-        differ("tool_choice", sent.get("tool_choice").unwrap_or(&null), recorded.get("tool_choice").unwrap_or(&null));
+        differ(
+            "tool_choice",
+            sent.get("tool_choice").unwrap_or(&null),
+            recorded.get("tool_choice").unwrap_or(&null),
+        );
     }
     let (ours, theirs): (Vec<_>, Vec<_>) = (messages(sent).collect(), messages(recorded).collect());
     differ("number of messages", &json!(ours.len()), &json!(theirs.len()));
@@ -175,19 +200,26 @@ pub(super) fn compare(path: &str, recorded: &Json, sent_path: &str, sent: &Json)
     differences
 }
 
-/// A message with the freedoms of the wire taken out: one text part is a string, an absent content is null, and
-/// arguments are what they say, not how they are spaced.
+/// A message with the freedoms of the wire taken out: one text part is a string, an absent content is null, a call needs
+/// no `index` outside a stream, and arguments are what they say, not how they are spaced.
 fn plain_message(message: &Json) -> Json {
     let mut plain = message.clone();
     let Some(fields) = plain.as_object_mut() else { return plain };
     let content = content_text(fields.get("content"));
     let has_content = fields.get("content").is_some_and(|content| !content.is_null());
-    fields.insert("content".into(), if has_content && !content.is_empty() { json!(content) } else { Json::Null });
+    fields.insert(
+        "content".into(),
+        if has_content && !content.is_empty() { json!(content) } else { Json::Null },
+    );
     fields.remove("prefix");
     let calls = fields.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten();
     for call in calls {
+        if let Some(call) = call.as_object_mut() {
+            call.remove("index");
+        }
         if let Some(arguments) = call.get_mut("function").and_then(|function| function.get_mut("arguments")) {
-            *arguments = arguments.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Json::Null);
+            *arguments =
+                arguments.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Json::Null);
         }
     }
     plain

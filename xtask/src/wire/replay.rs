@@ -37,7 +37,12 @@ impl Replay {
 impl HttpExchange for Replay {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpFault> {
         *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = Some(request);
-        let pieces: Vec<_> = self.body.chunks(self.chunk.max(1)).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
-        Ok(HttpResponse { status: self.status, headers: self.headers.clone(), body: Box::pin(stream::iter(pieces)) })
+        let pieces: Vec<_> =
+            self.body.chunks(self.chunk.max(1)).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+        Ok(HttpResponse {
+            status: self.status,
+            headers: self.headers.clone(),
+            body: Box::pin(stream::iter(pieces)),
+        })
     }
 }

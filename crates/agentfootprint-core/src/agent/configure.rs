@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use agentfootprint_record::MemoryIdentity;
 use footprint::error::StageError;
-use footprint::value::Str;
+use footprint::value::{Object, Str, Value};
 
 use crate::injection::{BoxError, panic_text};
-use crate::run::StageCx;
+use crate::run::{EffectFailure, EffectKind, EffectOutcome, Journaled, Reexecution, StageCx};
 
 /// What a configuration hook may look at.
 #[derive(Clone, Debug)]
@@ -80,6 +80,8 @@ pub(crate) struct Resolved {
 /// The recorded name of a failing configuration.
 pub(crate) const INVALID_RUN_CONFIG: &str = "InvalidRunConfigError";
 
+const CODE: &str = "ERR_INVALID_RUN_CONFIG";
+
 /// Calls the hook, exactly once per run: a resumed leg has the resolution in its state.
 pub(crate) async fn resolve(cx: &StageCx, message: &Str) -> Result<Resolved, StageError> {
     let Some(hook) = &cx.agent.configure else { return Ok(Resolved::default()) };
@@ -92,19 +94,62 @@ pub(crate) async fn resolve(cx: &StageCx, message: &Str) -> Result<Resolved, Sta
             instructions: cx.agent.base_prompt.as_ref().map(|base| base.text.clone()),
         },
     };
-    let decided = match catch_unwind(AssertUnwindSafe(|| hook(&context))) {
+    let input = || Value::from(context.message.clone());
+    let work = async { Hooked(call(hook, &context)) };
+    let Hooked(decided) =
+        cx.effect(EffectKind::Configure, &cx.agent.id, Reexecution::Idempotent, &input, work).await;
+    decided.map_err(refused)
+}
+
+fn call(hook: &ConfigureFn, context: &RunConfigContext) -> Result<Resolved, String> {
+    let decided = match catch_unwind(AssertUnwindSafe(|| hook(context))) {
         Ok(Ok(decided)) => decided.unwrap_or_default(),
-        Ok(Err(error)) => return Err(refused(format!("configure() failed: {error}"))),
-        Err(payload) => return Err(refused(format!("configure() panicked: {}", panic_text(payload.as_ref())))),
+        Ok(Err(error)) => return Err(format!("configure() failed: {error}")),
+        Err(payload) => return Err(format!("configure() panicked: {}", panic_text(payload.as_ref()))),
     };
     for (what, text) in [("model", &decided.model), ("instructions", &decided.instructions)] {
         if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
-            return Err(refused(format!("configure() returned blank {what}; leave it out to keep the default")));
+            return Err(format!("configure() returned blank {what}; leave it out to keep the default"));
         }
     }
     Ok(Resolved { model: decided.model, instructions: decided.instructions })
 }
 
+/// What the hook came to, as a journal holds it.
+struct Hooked(Result<Resolved, String>);
+
+impl Journaled for Hooked {
+    fn to_outcome(&self) -> EffectOutcome {
+        match &self.0 {
+            Ok(resolved) => {
+                let mut out = Object::new();
+                for (key, text) in [("model", &resolved.model), ("instructions", &resolved.instructions)] {
+                    if let Some(text) = text {
+                        out.insert(key, Value::from(text.clone()));
+                    }
+                }
+                EffectOutcome::Ok(Value::from(out))
+            }
+            Err(why) => EffectOutcome::Err(EffectFailure {
+                class: INVALID_RUN_CONFIG.into(),
+                code: Some(CODE.into()),
+                message: why.as_str().into(),
+                retryable: false,
+            }),
+        }
+    }
+
+    fn from_outcome(outcome: EffectOutcome) -> Self {
+        Self(match outcome {
+            EffectOutcome::Ok(value) => {
+                let text = |key: &str| value.get(key).and_then(Value::as_shared_str).cloned();
+                Ok(Resolved { model: text("model"), instructions: text("instructions") })
+            }
+            EffectOutcome::Err(failure) => Err(failure.message.to_string()),
+        })
+    }
+}
+
 fn refused(what: String) -> StageError {
-    StageError::named(INVALID_RUN_CONFIG, what).with_code("ERR_INVALID_RUN_CONFIG")
+    StageError::named(INVALID_RUN_CONFIG, what).with_code(CODE)
 }

@@ -14,6 +14,7 @@
 //! | `outcome`, `settle` | from the end of a walk to the outcome of a run |
 
 mod builder;
+mod builder_tools;
 pub(crate) mod cache;
 mod chart;
 mod checks;

@@ -207,6 +207,9 @@ async fn settle(core: Arc<AgentCore>, run: Arc<RunContext>, report: WalkReport) 
             fatal(&run, error);
         }
     }
+    if final_state.contains_key(state::LLM_LATEST_CONTENT) {
+        lock(&run.integrity).note_work();
+    }
     disposition(&core, &run);
     let checkpoint = match &resolved {
         Ok(RunOutcome::Completed(answer)) => Some(finished_checkpoint(&core, &run, &final_state, answer)),

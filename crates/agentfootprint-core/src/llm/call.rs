@@ -174,7 +174,11 @@ mod tests {
     #[test]
     fn a_panicking_sink_is_contained() {
         let cx = CallCx::detached().with_reports(Arc::new(Panics));
-        cx.report(&ResilienceReport::FellBack { primary: "a".into(), fallback: "b".into(), reason: "r".into() });
+        cx.report(&ResilienceReport::FellBack {
+            primary: "a".into(),
+            fallback: "b".into(),
+            reason: "r".into(),
+        });
     }
 
     #[test]

@@ -122,9 +122,10 @@ impl PromptCaching {
                 PromptCaching::Breakpoints { max_breakpoints: a, reports_usage: ra },
                 PromptCaching::Breakpoints { max_breakpoints: b, reports_usage: rb },
             ) => Some(PromptCaching::Breakpoints { max_breakpoints: a.min(b), reports_usage: ra && rb }),
-            (PromptCaching::Automatic { reports_usage: ra }, PromptCaching::Automatic { reports_usage: rb }) => {
-                Some(PromptCaching::Automatic { reports_usage: ra && rb })
-            }
+            (
+                PromptCaching::Automatic { reports_usage: ra },
+                PromptCaching::Automatic { reports_usage: rb },
+            ) => Some(PromptCaching::Automatic { reports_usage: ra && rb }),
             _ => None,
         }
     }
@@ -201,7 +202,10 @@ impl Capabilities {
             carries_in_messages: self.carries_in_messages.intersection(other.carries_in_messages),
             carries_forced_tool_choice: self.carries_forced_tool_choice && other.carries_forced_tool_choice,
             prompt_caching: self.prompt_caching.zip(other.prompt_caching).and_then(|(a, b)| a.paired_with(b)),
-            thinking_handler: thinking::paired_handlers(self.thinking_handler.clone(), other.thinking_handler.clone()),
+            thinking_handler: thinking::paired_handlers(
+                self.thinking_handler.clone(),
+                other.thinking_handler.clone(),
+            ),
             thinking_mode: self.thinking_mode.zip(other.thinking_mode).map(|(a, b)| a.min(b)),
             streams: self.streams || other.streams,
         }
@@ -260,7 +264,8 @@ mod tests {
 
     #[test]
     fn a_pair_claims_only_what_both_do() {
-        let breakpoints = |max_breakpoints, reports_usage| PromptCaching::Breakpoints { max_breakpoints, reports_usage };
+        let breakpoints =
+            |max_breakpoints, reports_usage| PromptCaching::Breakpoints { max_breakpoints, reports_usage };
         let a = Capabilities::default()
             .carrying(RoleSet::ALL)
             .with_forced_tool_choice(true)

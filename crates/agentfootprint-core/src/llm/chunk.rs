@@ -108,7 +108,11 @@ mod tests {
             assert_eq!(serde_json::to_value(&chunk).unwrap(), json);
             assert_eq!(serde_json::from_value::<LlmChunk>(json).unwrap(), chunk);
         }
-        let answer = LlmResponse { content: "hi".into(), usage: crate::llm::Usage::new(1, 1), ..LlmResponse::default() };
+        let answer = LlmResponse {
+            content: "hi".into(),
+            usage: crate::llm::Usage::new(1, 1),
+            ..LlmResponse::default()
+        };
         let done = LlmChunk::done(1, answer);
         let json = serde_json::to_value(&done).unwrap();
         assert_eq!(json["response"]["content"], "hi");

@@ -36,7 +36,8 @@ pub use capabilities::{Capabilities, MalformedCapabilities, PromptCaching, RoleS
 pub use chunk::LlmChunk;
 pub use error::{
     ErrorKind, ForeignFacts, LlmError, LlmErrorFacts, LlmErrorKind, OllamaReason, Overflow, ThinkingRefusal,
-    TimeoutPhase, Vendor, classify_foreign, detect_overflow, humanise_text, looks_like_context_window_exceeded,
+    TimeoutPhase, Vendor, classify_foreign, detect_overflow, humanise_text,
+    looks_like_context_window_exceeded,
 };
 pub use pricing::{CostTick, CumulativeCost, ModelPrices, PricingTable, StaticPricing, TokenKind, Usd};
 pub use provider::{LlmDecorator, LlmProvider, LlmStream};

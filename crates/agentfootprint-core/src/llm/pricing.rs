@@ -31,8 +31,13 @@ pub enum TokenKind {
 
 impl TokenKind {
     /// Every kind, in the order sums are formed.
-    pub const ALL: [TokenKind; 5] =
-        [TokenKind::Input, TokenKind::Output, TokenKind::CacheRead, TokenKind::CacheWrite, TokenKind::Thinking];
+    pub const ALL: [TokenKind; 5] = [
+        TokenKind::Input,
+        TokenKind::Output,
+        TokenKind::CacheRead,
+        TokenKind::CacheWrite,
+        TokenKind::Thinking,
+    ];
 
     /// The recorded word.
     pub fn as_str(self) -> &'static str {
@@ -178,7 +183,8 @@ pub struct CostTick {
 impl CostTick {
     /// Prices `usage`: the sum of price × count over the kinds the response reports.
     pub fn of(table: &dyn PricingTable, model: &str, usage: &Usage) -> Self {
-        let mut tick = CostTick { tokens_input: usage.input, tokens_output: usage.output, ..CostTick::default() };
+        let mut tick =
+            CostTick { tokens_input: usage.input, tokens_output: usage.output, ..CostTick::default() };
         for kind in TokenKind::ALL {
             let Some(count) = kind.count(usage).filter(|count| *count > 0) else { continue };
             match table.price_per_token(model, kind) {
@@ -216,7 +222,13 @@ mod tests {
     use super::*;
 
     fn prices() -> ModelPrices {
-        ModelPrices { input: Some(2.0), output: Some(8.0), cache_read: Some(0.5), cache_write: Some(2.5), thinking: None }
+        ModelPrices {
+            input: Some(2.0),
+            output: Some(8.0),
+            cache_read: Some(0.5),
+            cache_write: Some(2.5),
+            thinking: None,
+        }
     }
 
     /// Proves LLM-138, LLM-139.

@@ -72,22 +72,23 @@ impl<P: LlmProvider + ?Sized> LlmProvider for Arc<P> {
 }
 
 /// The short way to write a decorator: name what is wrapped, override what changes, and everything else —
-/// capabilities, streaming, reports, cancellation — is forwarded.
+/// capabilities, streaming, reports, cancellation — is forwarded. Whatever implements this is an [`LlmProvider`]; the
+/// methods have names of their own so that calling one never is ambiguous.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use agentfootprint_core::llm::*;
 ///
-/// /// Counts nothing, changes nothing, renames.
+/// /// Changes the name and nothing else.
 /// struct Renamed { inner: Arc<dyn LlmProvider>, name: String }
 ///
 /// #[async_trait::async_trait]
 /// impl LlmDecorator for Renamed {
 ///     fn inner(&self) -> &dyn LlmProvider { &*self.inner }
-///     fn name(&self) -> &str { &self.name }
+///     fn label(&self) -> &str { &self.name }
 /// }
 ///
-/// fn use_it(inner: Arc<dyn LlmProvider>) -> Arc<dyn LlmProvider> {
+/// fn rename(inner: Arc<dyn LlmProvider>) -> Arc<dyn LlmProvider> {
 ///     Arc::new(Renamed { inner, name: "mine".into() })
 /// }
 /// ```
@@ -96,23 +97,23 @@ pub trait LlmDecorator: Send + Sync + 'static {
     /// What is wrapped.
     fn inner(&self) -> &dyn LlmProvider;
 
-    /// See [`LlmProvider::name`].
-    fn name(&self) -> &str {
+    /// The name; see [`LlmProvider::name`].
+    fn label(&self) -> &str {
         self.inner().name()
     }
 
-    /// See [`LlmProvider::capabilities`].
-    fn capabilities(&self, model: &str) -> Capabilities {
+    /// The declarations; see [`LlmProvider::capabilities`].
+    fn declare(&self, model: &str) -> Capabilities {
         self.inner().capabilities(model)
     }
 
-    /// See [`LlmProvider::complete`].
-    async fn complete(&self, request: &LlmRequest, cx: &CallCx) -> Result<LlmResponse, LlmError> {
+    /// A whole answer; see [`LlmProvider::complete`].
+    async fn call(&self, request: &LlmRequest, cx: &CallCx) -> Result<LlmResponse, LlmError> {
         self.inner().complete(request, cx).await
     }
 
-    /// See [`LlmProvider::stream`].
-    async fn stream(&self, request: &LlmRequest, cx: &CallCx) -> Option<Result<LlmStream, LlmError>> {
+    /// A streamed answer; see [`LlmProvider::stream`].
+    async fn call_streaming(&self, request: &LlmRequest, cx: &CallCx) -> Option<Result<LlmStream, LlmError>> {
         self.inner().stream(request, cx).await
     }
 }
@@ -120,18 +121,83 @@ pub trait LlmDecorator: Send + Sync + 'static {
 #[async_trait]
 impl<D: LlmDecorator> LlmProvider for D {
     fn name(&self) -> &str {
-        LlmDecorator::name(self)
+        self.label()
     }
 
     fn capabilities(&self, model: &str) -> Capabilities {
-        LlmDecorator::capabilities(self, model)
+        self.declare(model)
     }
 
     async fn complete(&self, request: &LlmRequest, cx: &CallCx) -> Result<LlmResponse, LlmError> {
-        LlmDecorator::complete(self, request, cx).await
+        self.call(request, cx).await
     }
 
     async fn stream(&self, request: &LlmRequest, cx: &CallCx) -> Option<Result<LlmStream, LlmError>> {
-        LlmDecorator::stream(self, request, cx).await
+        self.call_streaming(request, cx).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::llm::{CollectedReports, PromptCaching, ResilienceReport, RoleSet, ThinkingMode};
+
+    struct Leaf(Mutex<Vec<Option<String>>>);
+
+    #[async_trait]
+    impl LlmProvider for Leaf {
+        fn name(&self) -> &str {
+            "leaf"
+        }
+        fn capabilities(&self, _model: &str) -> Capabilities {
+            Capabilities::default()
+                .carrying(RoleSet::ALL)
+                .with_forced_tool_choice(true)
+                .with_prompt_caching(PromptCaching::Automatic { reports_usage: true })
+                .with_thinking_mode(ThinkingMode::Adaptive)
+                .with_streams(true)
+        }
+        async fn complete(&self, _request: &LlmRequest, cx: &CallCx) -> Result<LlmResponse, LlmError> {
+            self.0.lock().unwrap().push(cx.run_id().map(str::to_owned));
+            cx.report(&ResilienceReport::FellBack {
+                primary: "a".into(),
+                fallback: "b".into(),
+                reason: "c".into(),
+            });
+            if cx.is_cancelled() { Err(LlmError::aborted("leaf")) } else { Ok(LlmResponse::text("ok")) }
+        }
+        async fn stream(&self, _request: &LlmRequest, _cx: &CallCx) -> Option<Result<LlmStream, LlmError>> {
+            Some(Err(LlmError::aborted("leaf")))
+        }
+    }
+
+    struct Wrapper(Arc<dyn LlmProvider>);
+    #[async_trait]
+    impl LlmDecorator for Wrapper {
+        fn inner(&self) -> &dyn LlmProvider {
+            &*self.0
+        }
+        fn label(&self) -> &str {
+            "wrapped"
+        }
+    }
+
+    /// Proves LLM-5.
+    #[tokio::test]
+    async fn a_decorator_forwards_what_it_does_not_change() {
+        let wrapped: Arc<dyn LlmProvider> =
+            Arc::new(Wrapper(Arc::new(Wrapper(Arc::new(Leaf(Mutex::default()))))));
+        assert_eq!(wrapped.name(), "wrapped");
+        let declared = format!("{:?}", wrapped.capabilities("m"));
+        assert_eq!(declared, format!("{:?}", Leaf(Mutex::default()).capabilities("m")));
+        let reports = Arc::new(CollectedReports::default());
+        let cx = CallCx::detached().with_reports(reports.clone()).with_run_id("r1");
+        assert_eq!(wrapped.complete(&LlmRequest::new("m"), &cx).await.unwrap().content, "ok");
+        assert_eq!(reports.take().len(), 1);
+        assert!(wrapped.stream(&LlmRequest::new("m"), &cx).await.unwrap().is_err());
+        cx.cancel_token().cancel();
+        assert!(wrapped.complete(&LlmRequest::new("m"), &cx).await.is_err());
     }
 }

@@ -136,8 +136,11 @@ impl LlmRequest {
     #[must_use]
     pub fn system(mut self, text: impl Into<Str>) -> Self {
         let text = text.into();
-        self.system_segments =
-            if text.is_empty() { Arc::default() } else { Arc::new([SystemSegment { source: "base".into(), text }]) };
+        self.system_segments = if text.is_empty() {
+            Arc::default()
+        } else {
+            Arc::new([SystemSegment { source: "base".into(), text }])
+        };
         self
     }
 

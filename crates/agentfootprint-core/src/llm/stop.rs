@@ -85,7 +85,15 @@ mod tests {
     /// Proves LLM-24.
     #[test]
     fn unknown_words_pass_through_and_known_words_round_trip() {
-        for word in ["stop", "tool_use", "max_tokens", "stop_sequence", "content_filter", "refusal", "MALFORMED_FUNCTION_CALL"] {
+        for word in [
+            "stop",
+            "tool_use",
+            "max_tokens",
+            "stop_sequence",
+            "content_filter",
+            "refusal",
+            "MALFORMED_FUNCTION_CALL",
+        ] {
             let reason: StopReason = serde_json::from_value(serde_json::json!(word)).unwrap();
             assert_eq!(serde_json::to_value(&reason).unwrap(), word);
             assert_eq!(reason.to_string(), word);

@@ -51,7 +51,9 @@ pub(super) fn paired_handlers(
 ) -> Option<Arc<dyn ThinkingHandler>> {
     match (a, b) {
         (Some(a), Some(b)) if a.id() == b.id() => Some(a),
-        (Some(a), Some(b)) => Some(Arc::new(ByOrigin { id: format!("{}|{}", a.id(), b.id()), handlers: vec![a, b] })),
+        (Some(a), Some(b)) => {
+            Some(Arc::new(ByOrigin { id: format!("{}|{}", a.id(), b.id()), handlers: vec![a, b] }))
+        }
         (one, other) => one.or(other),
     }
 }

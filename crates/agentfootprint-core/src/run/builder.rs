@@ -63,6 +63,11 @@ impl<R: Runner> RunBuilder<R> {
         self
     }
 
+    /// The structure of the chart this run will walk.
+    pub(crate) fn structure(&self) -> footprint::structure::Structure {
+        self.runner.spec().structure().clone()
+    }
+
     /// Starts the run and answers its handle.
     ///
     /// # Errors

@@ -111,7 +111,7 @@ pub struct CheckCounts {
 #[derive(Clone, Debug, Default)]
 pub struct IntegrityLedger {
     counts: [CheckCounts; IntegrityCheck::ALL.len()],
-    completed_model_calls: u64,
+    work_existed: bool,
 }
 
 impl IntegrityLedger {
@@ -148,14 +148,14 @@ impl IntegrityLedger {
         }
     }
 
-    /// Notes that a model call completed: the signal `workExisted` is measured from (EVD-414).
-    pub fn note_model_call(&mut self) {
-        self.completed_model_calls += 1;
+    /// Notes that there was a turn to check: its state holds `llmLatestContent`, which no check writes (EVD-414).
+    pub fn note_work(&mut self) {
+        self.work_existed = true;
     }
 
     /// Whether there was anything to check.
     pub fn work_existed(&self) -> bool {
-        self.completed_model_calls > 0
+        self.work_existed
     }
 
     /// The rows in registration order.
@@ -186,7 +186,7 @@ mod tests {
         ledger.note(IntegrityCheck::WireInvariant, Disposition::Pass);
         ledger.note(IntegrityCheck::WireInvariant, Disposition::Fail { at_ms: 7 });
         ledger.note_synthetic(IntegrityCheck::WireInvariant);
-        ledger.note_model_call();
+        ledger.note_work();
         let (_, counts) = ledger.rows().next().unwrap();
         assert_eq!((counts.checked, counts.findings, counts.last_fired_at, counts.synthetic), (2, 1, Some(7), 1));
         assert!(ledger.work_existed());

@@ -59,6 +59,7 @@ pub use self::envelope::{EnvelopeReading, ToolEffect, ToolEnvelope, read_envelop
 pub use self::failure::{PauseRequest, ToolError, ToolFailure, ask_human, pause_here};
 #[doc(hidden)]
 pub use self::handler::BoxedCall;
+pub(crate) use self::middleware::{DecisionRow, Ledger};
 pub use self::middleware::{
     ApproveOnce, AskPayload, MessageContext, MessageMiddleware, MessageOutcome, ToolCallContext, ToolCallOutcome, ToolHooks,
     ToolMiddleware, ToolResultContext, ToolResultOutcome,

@@ -19,7 +19,8 @@ pub(crate) struct Tooling {
     pub(crate) permission: Option<Arc<dyn PermissionChecker>>,
     pub(crate) tool_middleware: Vec<Arc<dyn ToolMiddleware>>,
     pub(crate) message_middleware: Vec<Arc<dyn MessageMiddleware>>,
-    pub(crate) check_in: CheckInOptions,
+    /// What `check_in(..)` said; absent means the defaults.
+    pub(crate) check_in: Option<CheckInOptions>,
 }
 
 impl Tooling {

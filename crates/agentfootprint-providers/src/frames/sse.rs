@@ -142,7 +142,10 @@ mod tests {
     fn oracle(bytes: &[u8]) -> Option<Vec<Frame>> {
         use eventsource_stream::Eventsource;
         let whole = [bytes, b"\n\n"].concat();
-        let events = stream::iter([Ok::<_, std::io::Error>(whole)]).eventsource().collect::<Vec<_>>().now_or_never()?;
+        let events = stream::iter([Ok::<_, std::io::Error>(whole)])
+            .eventsource()
+            .collect::<Vec<_>>()
+            .now_or_never()?;
         events
             .into_iter()
             .map(|event| {
@@ -169,8 +172,9 @@ mod tests {
             "[a-z: ]{0,12}",
         ];
         let ending = prop_oneof![Just("\n"), Just("\r\n"), Just("\r")];
-        prop::collection::vec((line, ending), 0..24)
-            .prop_map(|lines| lines.into_iter().flat_map(|(line, end)| [line.into_bytes(), end.into()].concat()).collect())
+        prop::collection::vec((line, ending), 0..24).prop_map(|lines| {
+            lines.into_iter().flat_map(|(line, end)| [line.into_bytes(), end.into()].concat()).collect()
+        })
     }
 
     proptest! {

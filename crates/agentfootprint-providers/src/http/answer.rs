@@ -57,7 +57,13 @@ pub(crate) struct AnswerMachine<A> {
 }
 
 impl<A: Assembler> AnswerMachine<A> {
-    pub(crate) fn new(framer: Box<dyn Framer>, assembler: A, sniffing: Sniffing, max_body: usize, scene: Scene) -> Self {
+    pub(crate) fn new(
+        framer: Box<dyn Framer>,
+        assembler: A,
+        sniffing: Sniffing,
+        max_body: usize,
+        scene: Scene,
+    ) -> Self {
         let mode = match sniffing {
             Sniffing::PlainBody => Mode::Undecided,
             Sniffing::Off => Mode::Frames,
@@ -99,7 +105,11 @@ impl<A: Assembler> AnswerMachine<A> {
     }
 
     /// The bytes ended. `broken` says how, when the connection did not end by itself.
-    pub(crate) fn end(&mut self, broken: Option<LlmError>, out: &mut Vec<LlmChunk>) -> Result<LlmChunk, LlmError> {
+    pub(crate) fn end(
+        &mut self,
+        broken: Option<LlmError>,
+        out: &mut Vec<LlmChunk>,
+    ) -> Result<LlmChunk, LlmError> {
         if let (Mode::Plain(body), None) = (&self.mode, &broken) {
             return Err(self.assembler.plain_body(body));
         }
@@ -112,7 +122,9 @@ impl<A: Assembler> AnswerMachine<A> {
         match (broken, rest) {
             (Some(error), _) => Err(self.marked(error)),
             // In-band errors are reports, not cuts.
-            (None, Err(error)) if rest_is_whole && !matches!(error.kind, LlmErrorKind::UnreadableFrame) => Err(error),
+            (None, Err(error)) if rest_is_whole && !matches!(error.kind, LlmErrorKind::UnreadableFrame) => {
+                Err(error)
+            }
             (None, _) => Err(self.incomplete()),
         }
     }
@@ -163,8 +175,15 @@ impl<A: Assembler> AnswerMachine<A> {
 
     fn incomplete(&self) -> LlmError {
         let delivered = self.delivered();
-        let so_far = if delivered { "after part of the answer was delivered" } else { "before anything was delivered" };
-        let message = format!("the stream from {} ended {so_far}, without saying that the answer is complete", self.scene.door());
+        let so_far = if delivered {
+            "after part of the answer was delivered"
+        } else {
+            "before anything was delivered"
+        };
+        let message = format!(
+            "the stream from {} ended {so_far}, without saying that the answer is complete",
+            self.scene.door()
+        );
         self.scene.error(LlmErrorKind::StreamIncomplete { delivered }, message)
     }
 

@@ -23,7 +23,14 @@ pub(crate) struct Refusal {
 
 impl Scene {
     /// The error of a response that is not a success.
-    pub(crate) fn refused(&self, status: u16, headers: &HeaderMap, body: &[u8], read: Refusal, now_ms: u64) -> LlmError {
+    pub(crate) fn refused(
+        &self,
+        status: u16,
+        headers: &HeaderMap,
+        body: &[u8],
+        read: Refusal,
+        now_ms: u64,
+    ) -> LlmError {
         let sentence = self.sentence(headers, body, &read);
         let error = match self.overflow(Some(status), &read, &sentence) {
             Some(error) => error,
@@ -95,7 +102,9 @@ impl Scene {
         match status {
             _ if read.unknown_model => (
                 LlmErrorKind::ModelNotFound,
-                format!("{door} does not offer the model `{model}` ({status}): {sentence}; check the model id and what this key may use"),
+                format!(
+                    "{door} does not offer the model `{model}` ({status}): {sentence}; check the model id and what this key may use"
+                ),
             ),
             401 | 403 => (
                 LlmErrorKind::Auth,
@@ -103,22 +112,32 @@ impl Scene {
             ),
             404 | 405 => (
                 LlmErrorKind::ModelNotFound,
-                format!("{door} was not found, or it does not know the model `{model}` ({status}): {sentence}; {}", identity.address_hint),
+                format!(
+                    "{door} was not found, or it does not know the model `{model}` ({status}): {sentence}; {}",
+                    identity.address_hint
+                ),
             ),
             429 => {
                 let wait = wait.map_or_else(String::new, |wait| format!(", and asks to wait {wait:?}"));
                 (LlmErrorKind::RateLimited, format!("{door} is throttling this key (429){wait}: {sentence}"))
             }
             300..=399 => {
-                let target = headers.get("location").and_then(|value| value.to_str().ok()).unwrap_or("another address");
+                let target = headers
+                    .get("location")
+                    .and_then(|value| value.to_str().ok())
+                    .unwrap_or("another address");
                 let target = target.split(['?', '#']).next().unwrap_or_default();
                 (
                     LlmErrorKind::InvalidRequest,
-                    format!("{door} redirects to {target} ({status}); requests are not redirected, give that address as base URL"),
+                    format!(
+                        "{door} redirects to {target} ({status}); requests are not redirected, give that address as base URL"
+                    ),
                 )
             }
             500..=599 => (LlmErrorKind::Transient, format!("{door} answered {status}: {sentence}")),
-            _ => (LlmErrorKind::InvalidRequest, format!("{door} rejected the request ({status}): {sentence}")),
+            _ => {
+                (LlmErrorKind::InvalidRequest, format!("{door} rejected the request ({status}): {sentence}"))
+            }
         }
     }
 }
@@ -139,7 +158,12 @@ pub(crate) fn describe_body(headers: &HeaderMap, body: &[u8]) -> String {
         Some(b'<') => "an HTML or XML page".to_owned(),
         Some(b'{' | b'[') => match serde_json::from_slice::<serde_json::Value>(body) {
             Ok(value) => describe_json(&value),
-            Err(error) => format!("damaged JSON ({} bytes, unreadable at line {} column {})", body.len(), error.line(), error.column()),
+            Err(error) => format!(
+                "damaged JSON ({} bytes, unreadable at line {} column {})",
+                body.len(),
+                error.line(),
+                error.column()
+            ),
         },
         Some(_) if content_type.contains("html") => "an HTML page".to_owned(),
         Some(_) => format!("{} bytes that are not JSON", body.len()),
@@ -156,7 +180,9 @@ pub(crate) fn describe_json(value: &serde_json::Value) -> String {
         serde_json::Value::Array(items) => format!("a list of {} items", items.len()),
         serde_json::Value::Object(fields) if fields.is_empty() => "an empty JSON object".to_owned(),
         serde_json::Value::Object(fields) => {
-            let is_name = |name: &&String| name.len() <= 32 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+            let is_name = |name: &&String| {
+                name.len() <= 32 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+            };
             let names: Vec<&str> = fields.keys().filter(is_name).map(String::as_str).take(8).collect();
             format!("a JSON object with the fields {}", names.join(", "))
         }

@@ -46,14 +46,20 @@ mod tests {
     /// Proves LLM-38.
     #[test]
     fn milliseconds_first_then_seconds_then_a_date() {
-        assert_eq!(wait(&[("retry-after-ms", "1500"), ("retry-after", "9")], 0), Some(Duration::from_millis(1500)));
+        assert_eq!(
+            wait(&[("retry-after-ms", "1500"), ("retry-after", "9")], 0),
+            Some(Duration::from_millis(1500))
+        );
         assert_eq!(wait(&[("retry-after", " 9 ")], 0), Some(Duration::from_secs(9)));
         assert_eq!(wait(&[("retry-after", "0.5")], 0), Some(Duration::from_millis(500)));
         let date = "Sun, 06 Nov 1994 08:49:37 GMT";
         let at_ms = 784_111_777_000;
         assert_eq!(wait(&[("retry-after", date)], at_ms - 3_000), Some(Duration::from_secs(3)));
         assert_eq!(wait(&[("retry-after", date)], at_ms + 3_000), Some(Duration::ZERO));
-        assert_eq!(wait(&[("retry-after-ms", "soon"), ("retry-after", "2")], 0), Some(Duration::from_secs(2)));
+        assert_eq!(
+            wait(&[("retry-after-ms", "soon"), ("retry-after", "2")], 0),
+            Some(Duration::from_secs(2))
+        );
         for unreadable in ["soon", "-3", "NaN", "inf", "1e300", ""] {
             assert_eq!(wait(&[("retry-after", unreadable)], 0), None, "{unreadable}");
         }

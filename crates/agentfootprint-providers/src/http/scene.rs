@@ -164,7 +164,8 @@ fn without_quotes(text: &str, request: &LlmRequest) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut inside = false;
     for (at, c) in text.char_indices() {
-        let quoted_here = covered.get(at..at + c.len_utf8()).is_some_and(|bytes| bytes.iter().any(|byte| *byte));
+        let quoted_here =
+            covered.get(at..at + c.len_utf8()).is_some_and(|bytes| bytes.iter().any(|byte| *byte));
         if !quoted_here {
             kept.push(c);
         } else if !inside {

@@ -106,7 +106,9 @@ impl HttpExchange for Scripted {
                     tokio::time::sleep(wait).await;
                     None
                 }
-                Beat::Break => Some(Err(HttpFault { phase: FaultPhase::Body, cause: "connection reset".into() })),
+                Beat::Break => {
+                    Some(Err(HttpFault { phase: FaultPhase::Body, cause: "connection reset".into() }))
+                }
                 Beat::Stall => std::future::pending().await,
             }
         });
@@ -169,9 +171,14 @@ impl ChunkServer {
 
     /// An answer with these body pieces, chunked, one HTTP chunk per piece.
     pub(crate) async fn answering(status: &str, headers: &[&str], pieces: &[&[u8]], end: End) -> Self {
-        let head = format!("HTTP/1.1 {status}\r\ntransfer-encoding: chunked\r\n{}\r\n", headers.iter().map(|line| format!("{line}\r\n")).collect::<String>());
+        let head = format!(
+            "HTTP/1.1 {status}\r\ntransfer-encoding: chunked\r\n{}\r\n",
+            headers.iter().map(|line| format!("{line}\r\n")).collect::<String>()
+        );
         let mut raw = vec![head.into_bytes()];
-        raw.extend(pieces.iter().map(|piece| [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat()));
+        raw.extend(
+            pieces.iter().map(|piece| [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat()),
+        );
         if end == End::Close {
             raw.push(b"0\r\n\r\n".to_vec());
         }
@@ -198,7 +205,9 @@ async fn read_request(socket: &mut tokio::net::TcpStream) -> Option<String> {
         bytes.extend_from_slice(&piece[..read]);
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-        let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok());
+        let length = head
+            .lines()
+            .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok());
         if body.len() >= length.unwrap_or(0) {
             return Some(text);
         }

@@ -118,7 +118,14 @@ impl Transport {
         scene: Scene,
         cx: CallCx,
     ) -> LlmStream {
-        let reading = Reading { body: response.body, machine, ready: VecDeque::new(), idle: self.deadlines.idle, scene, cx };
+        let reading = Reading {
+            body: response.body,
+            machine,
+            ready: VecDeque::new(),
+            idle: self.deadlines.idle,
+            scene,
+            cx,
+        };
         let chunks = stream::unfold(Some(reading), |reading| async move {
             let mut reading = reading?;
             let next = reading.next().await;
@@ -163,7 +170,8 @@ impl<A: Assembler> Reading<A> {
                 },
                 Ok(None) => Some(self.machine.end(None, &mut chunks)),
                 Ok(Some(Err(fault))) => {
-                    let message = format!("the stream from {} broke off ({})", self.scene.door(), fault.cause);
+                    let message =
+                        format!("the stream from {} broke off ({})", self.scene.door(), fault.cause);
                     let kind = LlmErrorKind::StreamBroken { delivered: false };
                     let broken = self.scene.error(kind, message).with_source(self.scene.source(&fault));
                     Some(self.machine.end(Some(broken), &mut chunks))

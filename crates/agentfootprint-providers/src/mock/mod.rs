@@ -23,8 +23,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agentfootprint_core::llm::{
-    CallCx, Capabilities, LlmChunk, LlmError, LlmErrorKind, LlmProvider, LlmRequest, LlmResponse, LlmStream, RoleSet,
-    ServedBy, StopReason, Usage, WireManifest,
+    CallCx, Capabilities, LlmChunk, LlmError, LlmErrorKind, LlmProvider, LlmRequest, LlmResponse, LlmStream,
+    RoleSet, ServedBy, StopReason, Usage, WireManifest,
 };
 use agentfootprint_record::text::utf16_len;
 use async_trait::async_trait;
@@ -184,7 +184,9 @@ impl Mock {
             }
             Source::Always(reply) => Ok((**reply).clone()),
             Source::Respond(respond) => Ok(respond(request)),
-            Source::Echo => Ok(MockReply::from(format!("echo: {}", request.last_user_text().unwrap_or_default()))),
+            Source::Echo => {
+                Ok(MockReply::from(format!("echo: {}", request.last_user_text().unwrap_or_default())))
+            }
         }
     }
 
@@ -201,9 +203,8 @@ impl Mock {
     /// Fills in what a reply leaves open.
     fn complete_reply(&self, reply: MockResponse, request: &LlmRequest) -> LlmResponse {
         let content = reply.content.unwrap_or_default();
-        let stop_reason = reply.stop_reason.unwrap_or_else(|| {
-            if reply.tool_calls.is_empty() { StopReason::Stop } else { StopReason::ToolUse }
-        });
+        let usual = if reply.tool_calls.is_empty() { StopReason::Stop } else { StopReason::ToolUse };
+        let stop_reason = reply.stop_reason.unwrap_or(usual);
         let system = request.system_prompt().map_or(0, |system| utf16_len(&system));
         let sent: usize = request.messages().iter().map(|message| utf16_len(message.content())).sum();
         let computed = Usage::new(quarter(sent + system), quarter(utf16_len(&content)));
@@ -253,7 +254,10 @@ impl Default for Mock {
 
 impl fmt::Debug for Mock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mock").field("name", &self.name).field("streams", &self.streams).finish_non_exhaustive()
+        f.debug_struct("Mock")
+            .field("name", &self.name)
+            .field("streams", &self.streams)
+            .finish_non_exhaustive()
     }
 }
 

@@ -168,7 +168,9 @@ impl MockReply {
         let MockReply { response, chunks, failure } = self;
         let text = response.content.as_deref().unwrap_or_default();
         let mut pieces = chunks.unwrap_or_else(|| words(text).map(MockChunk::text).collect());
-        pieces.retain(|piece| !matches!(piece, MockChunk::Text(text) | MockChunk::Thinking(text) if text.is_empty()));
+        pieces.retain(
+            |piece| !matches!(piece, MockChunk::Text(text) | MockChunk::Thinking(text) if text.is_empty()),
+        );
         let failure = failure.map(|(after, error)| {
             pieces.truncate(after);
             error

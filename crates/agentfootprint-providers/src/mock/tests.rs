@@ -31,7 +31,8 @@ async fn sources_of_replies() {
     assert_eq!(say(&fixed, "a").await.unwrap().content, say(&fixed, "b").await.unwrap().content);
     let computed = Mock::respond(|request: &LlmRequest| format!("{} messages", request.messages().len()));
     assert_eq!(say(&computed, "a").await.unwrap().content, "1 messages");
-    let failing = Mock::replies([MockReply::from(LlmError::foreign("ServiceError", "slow down").with_status(429))]);
+    let failing =
+        Mock::replies([MockReply::from(LlmError::foreign("ServiceError", "slow down").with_status(429))]);
     assert_eq!(say(&failing, "a").await.unwrap_err().record_name(), "ServiceError");
 }
 
@@ -128,11 +129,14 @@ async fn a_stream_is_words_and_then_the_whole_answer() {
 #[tokio::test]
 async fn chunk_scripts_can_break_anywhere() {
     let broken = LlmError::new(LlmErrorKind::StreamBroken { delivered: false }, "mock", "reset");
-    let script = MockReply::chunks([MockChunk::thinking("hm"), MockChunk::text("Hel"), MockChunk::text("lo")]);
+    let script =
+        MockReply::chunks([MockChunk::thinking("hm"), MockChunk::text("Hel"), MockChunk::text("lo")]);
     let cx = CallCx::detached();
     let items = chunks(&Mock::always(script.clone()), &cx).await;
     assert!(matches!(&items[0], Ok(LlmChunk::Thinking { token_index: 0, delta }) if delta == "hm"));
-    assert!(matches!(&items[3], Ok(LlmChunk::Done { token_index: 2, response }) if response.content == "Hello"));
+    assert!(
+        matches!(&items[3], Ok(LlmChunk::Done { token_index: 2, response }) if response.content == "Hello")
+    );
 
     let items = chunks(&Mock::always(script.clone().failing_after(2, broken.clone())), &cx).await;
     assert_eq!(items.len(), 3);

@@ -7,7 +7,8 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
             return None;
         }
         let word = rest.find(is_space).unwrap_or(rest.len());
-        let spaces = rest.get(word..).and_then(|tail| tail.find(|c| !is_space(c))).unwrap_or(rest.len() - word);
+        let spaces =
+            rest.get(word..).and_then(|tail| tail.find(|c| !is_space(c))).unwrap_or(rest.len() - word);
         let (piece, tail) = rest.split_at_checked(word + spaces)?;
         rest = tail;
         Some(piece)

@@ -1,7 +1,7 @@
 use agentfootprint_core::llm::{LlmError, LlmErrorKind, LlmResponse};
 use serde_json::Value as Json;
 
-use super::gather::{Gathered, Misshapen};
+use super::gather::{Gathered, Misshapen, Shape};
 use super::refusal::read_json;
 use super::response::Finish;
 use crate::frames::Frame;
@@ -22,7 +22,10 @@ impl ChatAssembler {
 
     fn unreadable(&self, what: &str) -> LlmError {
         let scene = &self.finish.scene;
-        scene.error(LlmErrorKind::UnreadableFrame, format!("a frame of the stream from {} cannot be read: {what}", scene.door()))
+        scene.error(
+            LlmErrorKind::UnreadableFrame,
+            format!("a frame of the stream from {} cannot be read: {what}", scene.door()),
+        )
     }
 }
 
@@ -44,7 +47,7 @@ impl Assembler for ChatAssembler {
         if json.get("error").is_some_and(|error| !error.is_null()) {
             return Err(self.in_band_error(&json));
         }
-        self.gathered.take(&json, out).map_err(|Misshapen(what)| self.unreadable(what))
+        self.gathered.take(&json, Shape::Frame, out).map_err(|Misshapen(what)| self.unreadable(what))
     }
 
     fn is_closed(&self) -> bool {

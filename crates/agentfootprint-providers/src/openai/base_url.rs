@@ -13,7 +13,9 @@ pub(super) fn read(option: &str, text: &str) -> Result<Url, String> {
     let text = text.trim();
     let has_scheme = text.starts_with("http://") || text.starts_with("https://");
     if !has_scheme {
-        return Err(format!("{option} `{shown}` has no scheme; write https://… (or http://… for a local server)"));
+        return Err(format!(
+            "{option} `{shown}` has no scheme; write https://… (or http://… for a local server)"
+        ));
     }
     let mut url = Url::parse(text).map_err(|error| format!("{option} `{shown}` is not a URL ({error})"))?;
     if url.host_str().is_none_or(str::is_empty) {
@@ -102,7 +104,11 @@ mod tests {
     /// Proves LLM-61.
     #[test]
     fn azure_addresses_are_idempotent_and_encoded() {
-        for text in ["https://r.openai.azure.com", "https://r.openai.azure.com/", "https://r.openai.azure.com/openai/"] {
+        for text in [
+            "https://r.openai.azure.com",
+            "https://r.openai.azure.com/",
+            "https://r.openai.azure.com/openai/",
+        ] {
             let url = azure_deployment(&read("endpoint", text).unwrap(), "my model/4o", "2024-10-21");
             assert_eq!(
                 url.as_str(),

@@ -16,7 +16,8 @@ const DEFAULT_MODEL: &str = "gpt-4o-mini";
 const OPENAI_KEY_HINT: &str = "check the key given with .key(…) or in OPENAI_API_KEY, and what it may do";
 const OPENAI_ADDRESS_HINT: &str = "check that the server is running and that base_url (or OPENAI_BASE_URL) is the vendor's \
      documented address, for most servers one that ends in /v1";
-const AZURE_KEY_HINT: &str = "check the key given with .key(…) or in AZURE_OPENAI_API_KEY, and the role it has";
+const AZURE_KEY_HINT: &str =
+    "check the key given with .key(…) or in AZURE_OPENAI_API_KEY, and the role it has";
 const AZURE_ADDRESS_HINT: &str = "check endpoint (AZURE_OPENAI_ENDPOINT), deployment (AZURE_OPENAI_DEPLOYMENT) and api_version \
      (AZURE_OPENAI_API_VERSION)";
 
@@ -41,7 +42,7 @@ pub struct OpenAiBuilder {
     name: Option<String>,
     env: EnvVars,
     /// Take the address and the organization from the environment too, not only the key.
-    from_env: bool,
+    address_from_env: bool,
     azure: bool,
     key: Option<Key>,
     api_key_header: Option<bool>,
@@ -63,7 +64,10 @@ pub struct OpenAiBuilder {
 
 impl std::fmt::Debug for OpenAiBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenAiBuilder").field("azure", &self.azure).field("key", &self.key).finish_non_exhaustive()
+        f.debug_struct("OpenAiBuilder")
+            .field("azure", &self.azure)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
     }
 }
 
@@ -72,8 +76,8 @@ impl OpenAiBuilder {
         OpenAiBuilder { azure: true, ..OpenAiBuilder::default() }
     }
 
-    pub(super) fn from_env(mut self) -> Self {
-        self.from_env = true;
+    pub(super) fn address_from_env(mut self) -> Self {
+        self.address_from_env = true;
         self
     }
 
@@ -265,7 +269,7 @@ impl OpenAiBuilder {
         };
         let organization = self.organization.or_else(|| {
             let names = ["OPENAI_ORGANIZATION", "OPENAI_ORG_ID"];
-            self.from_env.then(|| self.env.first(&names)).flatten().map(|(_, value)| value)
+            self.address_from_env.then(|| self.env.first(&names)).flatten().map(|(_, value)| value)
         });
         Ok(OpenAi {
             name: identity.adapter.clone().into_owned(),
@@ -286,7 +290,8 @@ impl OpenAiBuilder {
 
     fn check_limits(&self) -> Result<(), String> {
         let Deadlines { connect, headers, idle, total } = self.deadlines;
-        let phases = [("connect", Some(connect)), ("headers", Some(headers)), ("idle", Some(idle)), ("total", total)];
+        let phases =
+            [("connect", Some(connect)), ("headers", Some(headers)), ("idle", Some(idle)), ("total", total)];
         if let Some((phase, _)) = phases.iter().find(|(_, limit)| *limit == Some(Duration::ZERO)) {
             return Err(format!("deadlines.{phase} is zero; nothing can be answered in no time"));
         }
@@ -303,7 +308,8 @@ impl OpenAiBuilder {
         if let Some(key) = &self.key {
             return Ok(key.clone());
         }
-        let names: &[&str] = if self.azure { &["AZURE_OPENAI_API_KEY", "OPENAI_API_KEY"] } else { &["OPENAI_API_KEY"] };
+        let names: &[&str] =
+            if self.azure { &["AZURE_OPENAI_API_KEY", "OPENAI_API_KEY"] } else { &["OPENAI_API_KEY"] };
         if let Some((_, key)) = self.env.first(names) {
             return Ok(Key::from(key));
         }
@@ -318,18 +324,27 @@ impl OpenAiBuilder {
     fn find_target(&self) -> Result<Target, String> {
         if !self.azure {
             let given = self.base_url.clone().map(|url| ("base_url", url));
-            let found = given.or_else(|| self.from_env.then(|| self.env.first(&["OPENAI_BASE_URL"])).flatten());
+            let found = given
+                .or_else(|| self.address_from_env.then(|| self.env.first(&["OPENAI_BASE_URL"])).flatten());
             let (option, text) = found.unwrap_or(("base_url", base_url::OFFICIAL.to_owned()));
             return Ok(Target::Chat { url: base_url::chat_completions(&base_url::read(option, &text)?) });
         }
-        let endpoint = self.azure_setting(&self.base_url, "endpoint", &["AZURE_OPENAI_ENDPOINT", "OPENAI_BASE_URL"])?;
-        let deployment = self.azure_setting(&self.deployment, "deployment", &["AZURE_OPENAI_DEPLOYMENT", "MODEL_NAME"])?;
-        let api_version = self.azure_setting(&self.api_version, "api_version", &["AZURE_OPENAI_API_VERSION"])?;
+        let endpoint =
+            self.azure_setting(&self.base_url, "endpoint", &["AZURE_OPENAI_ENDPOINT", "OPENAI_BASE_URL"])?;
+        let deployment =
+            self.azure_setting(&self.deployment, "deployment", &["AZURE_OPENAI_DEPLOYMENT", "MODEL_NAME"])?;
+        let api_version =
+            self.azure_setting(&self.api_version, "api_version", &["AZURE_OPENAI_API_VERSION"])?;
         let endpoint: Url = base_url::read("endpoint", &endpoint)?;
         Ok(Target::Azure { endpoint, deployment, api_version })
     }
 
-    fn azure_setting(&self, given: &Option<String>, option: &str, variables: &[&str]) -> Result<String, String> {
+    fn azure_setting(
+        &self,
+        given: &Option<String>,
+        option: &str,
+        variables: &[&str],
+    ) -> Result<String, String> {
         let given = given.clone().filter(|value| !value.trim().is_empty());
         given.or_else(|| self.env.first(variables).map(|(_, value)| value)).ok_or_else(|| {
             format!("Azure needs {option}: give it with .{option}(…) or set {}", variables.join(" or "))

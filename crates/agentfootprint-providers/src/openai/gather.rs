@@ -8,6 +8,24 @@ use serde_json::Value as Json;
 
 use crate::http::Piece;
 
+/// Whether a piece is a whole completion or one frame of a stream. Some servers send both kinds of message in either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Whole,
+    Frame,
+}
+
+impl Shape {
+    /// The message of a choice.
+    fn message(self, choice: &Json) -> Option<&Json> {
+        let present = |name| choice.get(name).filter(|message: &&Json| !message.is_null());
+        match self {
+            Shape::Whole => present("message"),
+            Shape::Frame => present("delta").or_else(|| present("message")),
+        }
+    }
+}
+
 /// What has arrived so far.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
@@ -39,7 +57,7 @@ impl Gathered {
     /// Takes a completion object, or one chunk of it. Text and thinking that can be shown go to `out`.
     ///
     /// Usage is read before anything else: it arrives on a chunk without choices.
-    pub(super) fn take(&mut self, json: &Json, out: &mut Vec<Piece>) -> Result<(), Misshapen> {
+    pub(super) fn take(&mut self, json: &Json, shape: Shape, out: &mut Vec<Piece>) -> Result<(), Misshapen> {
         if let Some(usage) = json.get("usage").and_then(usage_of) {
             self.usage = Some(usage);
         }
@@ -53,13 +71,13 @@ impl Gathered {
         // One choice is asked for; an endpoint that sends more is read as far as the first goes.
         let first = |choice: &&Json| choice.get("index").and_then(Json::as_u64).unwrap_or(0) == 0;
         for choice in choices.iter().filter(first).take(1) {
-            self.take_choice(choice, out)?;
+            self.take_choice(choice, shape, out)?;
         }
         Ok(())
     }
 
-    fn take_choice(&mut self, choice: &Json, out: &mut Vec<Piece>) -> Result<(), Misshapen> {
-        if let Some(message) = choice.get("delta").or_else(|| choice.get("message")).filter(|message| !message.is_null()) {
+    fn take_choice(&mut self, choice: &Json, shape: Shape, out: &mut Vec<Piece>) -> Result<(), Misshapen> {
+        if let Some(message) = shape.message(choice) {
             if !message.is_object() {
                 return Err(Misshapen("a choice's message is not an object"));
             }
@@ -96,7 +114,10 @@ impl Gathered {
             None | Some(Json::Null) => Ok(()),
             Some(Json::Array(calls)) => {
                 let alone = calls.len() == 1;
-                calls.iter().enumerate().try_for_each(|(position, call)| self.take_call(position, alone, call))
+                calls
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(position, call)| self.take_call(position, alone, call))
             }
             Some(_) => Err(Misshapen("`tool_calls` is not a list")),
         }
@@ -107,7 +128,8 @@ impl Gathered {
         match part.get("type").and_then(Json::as_str) {
             Some("thinking") => {
                 let texts = part.get("thinking").and_then(Json::as_array).into_iter().flatten();
-                let texts: Vec<&str> = texts.filter_map(|text| text.get("text").and_then(Json::as_str)).collect();
+                let texts: Vec<&str> =
+                    texts.filter_map(|text| text.get("text").and_then(Json::as_str)).collect();
                 texts.iter().for_each(|text| self.think(text, out));
             }
             _ => {
@@ -169,7 +191,11 @@ impl Gathered {
             }
         };
         let is_new = |call: &GatheredCall| {
-            !id.is_empty() && !name.is_empty() && !call.id.is_empty() && !call.name.is_empty() && call.id != id
+            !id.is_empty()
+                && !name.is_empty()
+                && !call.id.is_empty()
+                && !call.name.is_empty()
+                && call.id != id
         };
         match found {
             Some(at) if !self.calls.get(at).is_some_and(is_new) => at,
@@ -229,5 +255,7 @@ pub(super) fn usage_of(json: &Json) -> Option<Usage> {
 
 fn count(json: Option<&Json>) -> Option<u64> {
     let json = json?;
-    json.as_u64().or_else(|| json.as_f64().filter(|count| *count >= 0.0 && count.fract() == 0.0).map(|count| count as u64))
+    json.as_u64().or_else(|| {
+        json.as_f64().filter(|count| *count >= 0.0 && count.fract() == 0.0).map(|count| count as u64)
+    })
 }

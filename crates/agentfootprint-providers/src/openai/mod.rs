@@ -26,7 +26,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use agentfootprint_core::llm::{
-    CallCx, Capabilities, LlmError, LlmErrorKind, LlmProvider, LlmRequest, LlmResponse, LlmStream, PromptCaching, RoleSet,
+    CallCx, Capabilities, LlmError, LlmErrorKind, LlmProvider, LlmRequest, LlmResponse, LlmStream,
+    PromptCaching, RoleSet,
 };
 use async_trait::async_trait;
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -102,7 +103,7 @@ impl OpenAi {
     /// assert!(missing.to_string().contains("OPENAI_API_KEY"));
     /// ```
     pub fn from_env_vars(env: EnvVars) -> Result<OpenAi, LlmError> {
-        OpenAiBuilder::default().env(env).from_env().build()
+        OpenAiBuilder::default().env(env).address_from_env().build()
     }
 
     /// A provider with explicit settings. Only a missing key is looked for in the environment.
@@ -142,7 +143,9 @@ impl OpenAi {
     fn url(&self, model: &str) -> Url {
         match &self.target {
             Target::Chat { url } => url.clone(),
-            Target::Azure { endpoint, api_version, .. } => base_url::azure_deployment(endpoint, model, api_version),
+            Target::Azure { endpoint, api_version, .. } => {
+                base_url::azure_deployment(endpoint, model, api_version)
+            }
         }
     }
 
@@ -166,7 +169,8 @@ impl OpenAi {
             .map_err(|(kind, message)| scene.error(kind, message))?;
         let tool_names = request::tool_names(&body);
         let headers = self.headers(key.as_ref(), stream).ok_or_else(|| {
-            let message = "the key holds characters no header can carry, probably a line break; take them out";
+            let message =
+                "the key holds characters no header can carry, probably a line break; take them out";
             scene.error(LlmErrorKind::NoCredential, message)
         })?;
         let http = HttpRequest { method: Method::Post, url, headers, body: body.into() };
@@ -183,10 +187,14 @@ impl OpenAi {
     fn no_credential(&self, scene: &Scene, problem: KeyProblem) -> LlmError {
         let model = scene.model();
         let message = match problem {
-            KeyProblem::NoEntry => format!("there is no key for the model `{model}` in the key map; add one for exactly this id"),
+            KeyProblem::NoEntry => {
+                format!("there is no key for the model `{model}` in the key map; add one for exactly this id")
+            }
             KeyProblem::Blank => "the key is blank; give one with .key(…) or in OPENAI_API_KEY".to_owned(),
             KeyProblem::CallbackGaveNothing => {
-                format!("the key callback gave nothing for the model `{model}`; it must return a key or the call cannot be made")
+                format!(
+                    "the key callback gave nothing for the model `{model}`; it must return a key or the call cannot be made"
+                )
             }
         };
         scene.error(LlmErrorKind::NoCredential, message)

@@ -113,7 +113,12 @@ struct ToolFunction<'a> {
 }
 
 /// The body for `model`, in request order throughout, so that equal requests give equal bytes.
-pub(super) fn to_wire(request: &LlmRequest, model: &str, dialect: &Dialect, stream: bool) -> Result<Vec<u8>, Unsendable> {
+pub(super) fn to_wire(
+    request: &LlmRequest,
+    model: &str,
+    dialect: &Dialect,
+    stream: bool,
+) -> Result<Vec<u8>, Unsendable> {
     let reasoning = dialect.reasoning.unwrap_or_else(|| is_reasoning_model(model));
     let system_role = if reasoning { "developer" } else { "system" };
     let system = request.system_prompt();
@@ -141,8 +146,9 @@ pub(super) fn to_wire(request: &LlmRequest, model: &str, dialect: &Dialect, stre
         stream: stream.then_some(true),
         stream_options: (stream && dialect.stream_usage).then_some(StreamOptions { include_usage: true }),
     };
-    serde_json::to_vec(&body)
-        .map_err(|error| (LlmErrorKind::Refused, format!("the request cannot be written as JSON ({:?})", error.classify())))
+    serde_json::to_vec(&body).map_err(|error| {
+        (LlmErrorKind::Refused, format!("the request cannot be written as JSON ({:?})", error.classify()))
+    })
 }
 
 /// `o1`, `o3-mini`, … : ids that start with `o` and a digit.
@@ -152,7 +158,13 @@ fn is_reasoning_model(model: &str) -> bool {
 }
 
 fn plain<'a>(role: &'static str, text: &'a str) -> WireMessage<'a> {
-    WireMessage { role, content: Some(text), reasoning_content: None, tool_calls: Vec::new(), tool_call_id: None }
+    WireMessage {
+        role,
+        content: Some(text),
+        reasoning_content: None,
+        tool_calls: Vec::new(),
+        tool_call_id: None,
+    }
 }
 
 /// One message, or none for an assistant turn with nothing to send: blank content is an error on this wire.
@@ -184,9 +196,13 @@ fn wire_message<'a>(
         }
         Some(Role::Tool) => match message.tool_call_id() {
             Some(id) => Ok(Some(WireMessage { tool_call_id: Some(id), ..plain("tool", text) })),
-            None => refuse("is a tool result without `toolCallId`; this wire cannot say which call it answers".into()),
+            None => refuse(
+                "is a tool result without `toolCallId`; this wire cannot say which call it answers".into(),
+            ),
         },
-        Some(Role::Other(role)) => refuse(format!("has the role `{}`, which this wire does not know", role.as_str())),
+        Some(Role::Other(role)) => {
+            refuse(format!("has the role `{}`, which this wire does not know", role.as_str()))
+        }
         None => refuse("has no role".into()),
     }
 }
@@ -197,7 +213,11 @@ fn wire_call(call: ToolCall) -> WireCall {
 }
 
 fn wire_tool(tool: &ToolSchema) -> WireTool<'_> {
-    Function::of(ToolFunction { name: &tool.name, description: &tool.description, parameters: &tool.input_schema })
+    Function::of(ToolFunction {
+        name: &tool.name,
+        description: &tool.description,
+        parameters: &tool.input_schema,
+    })
 }
 
 fn tool_choice<'a>(

@@ -9,7 +9,7 @@ use agentfootprint_record::message::ToolCall;
 use footprint::value::{Object, Str, Value};
 use serde_json::Value as Json;
 
-use super::gather::{Gathered, GatheredCall, Misshapen};
+use super::gather::{Gathered, GatheredCall, Misshapen, Shape};
 use super::refusal::read_json;
 use crate::MalformedArgs;
 use crate::http::{HeaderMap, Scene, describe_body};
@@ -30,7 +30,11 @@ pub(super) struct Finish {
 pub(super) fn from_wire(body: &[u8], headers: &HeaderMap, finish: &Finish) -> Result<LlmResponse, LlmError> {
     let scene = &finish.scene;
     let unreadable = |what: &str| {
-        let message = format!("{} answered with {what} instead of a completion; {}", scene.door(), scene.identity().address_hint);
+        let message = format!(
+            "{} answered with {what} instead of a completion; {}",
+            scene.door(),
+            scene.identity().address_hint
+        );
         scene.error(LlmErrorKind::UnreadableResponse, message).with_status(200)
     };
     let Ok(json) = serde_json::from_slice::<Json>(body) else {
@@ -44,7 +48,9 @@ pub(super) fn from_wire(body: &[u8], headers: &HeaderMap, finish: &Finish) -> Re
         return Err(unreadable(&describe_body(headers, body)));
     }
     let mut gathered = Gathered::default();
-    gathered.take(&json, &mut Vec::new()).map_err(|Misshapen(what)| unreadable(&format!("an odd completion ({what})")))?;
+    gathered
+        .take(&json, Shape::Whole, &mut Vec::new())
+        .map_err(|Misshapen(what)| unreadable(&format!("an odd completion ({what})")))?;
     finish.response(gathered)
 }
 
@@ -64,7 +70,8 @@ impl Finish {
         let gathered_calls = gathered.take_calls();
         let stop_reason = gathered.stop_reason(!gathered_calls.is_empty());
         if stop_reason == StopReason::ToolUse && gathered_calls.is_empty() {
-            let message = format!("the model at {} stopped to call a tool, and no call arrived", self.scene.door());
+            let message =
+                format!("the model at {} stopped to call a tool, and no call arrived", self.scene.door());
             return Err(self.scene.error(LlmErrorKind::ToolUseLost, message));
         }
         let tool_calls = (0..)
@@ -79,11 +86,19 @@ impl Finish {
             provider_ref: gathered.id,
             raw_thinking: (!gathered.thinking.is_empty()).then(|| Value::from(gathered.thinking)),
             wire_manifest: self.tool_names.clone().map(|tool_names| WireManifest { tool_names }),
-            served_by: Some(ServedBy { provider: self.provider.clone(), model: self.scene.model().to_owned() }),
+            served_by: Some(ServedBy {
+                provider: self.provider.clone(),
+                model: self.scene.model().to_owned(),
+            }),
         })
     }
 
-    fn tool_call(&self, block_index: u64, call: GatheredCall, stop: &StopReason) -> Result<ToolCall, LlmError> {
+    fn tool_call(
+        &self,
+        block_index: u64,
+        call: GatheredCall,
+        stop: &StopReason,
+    ) -> Result<ToolCall, LlmError> {
         if call.name.is_empty() {
             let message = format!("{} asked for a tool call without saying which tool", self.scene.door());
             return Err(self.scene.error(LlmErrorKind::UnreadableResponse, message));
@@ -91,13 +106,16 @@ impl Finish {
         let id = if call.id.is_empty() { self.ids.next() } else { call.id };
         match read_tool_args(&call.args, stop) {
             Ok(args) => Ok(ToolCall::new(id, call.name, args)),
-            Err(UnreadableArgs { sentence, length }) if self.malformed_args == MalformedArgs::ReturnWithError => {
+            Err(UnreadableArgs { sentence, length })
+                if self.malformed_args == MalformedArgs::ReturnWithError =>
+            {
                 let mut call = ToolCall::new(id, call.name, Object::new());
                 ArgsError { message: sentence, length: length as u64 }.put_on(&mut call);
                 Ok(call)
             }
             Err(UnreadableArgs { sentence, length }) => {
-                let message = format!("tool call `{id}` of `{}` ({length} chars of arguments): {sentence}", call.name);
+                let message =
+                    format!("tool call `{id}` of `{}` ({length} chars of arguments): {sentence}", call.name);
                 let kind = LlmErrorKind::MalformedToolArgs {
                     tool_name: call.name,
                     tool_use_id: id,

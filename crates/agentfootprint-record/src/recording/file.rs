@@ -21,7 +21,8 @@ use super::{RecordingEnvelope, RecordingError};
 /// let path = std::env::temp_dir().join(format!("afp-doc-{}.txt", std::process::id()));
 /// save_atomically(&path, |file| file.write_all(b"whole"))?;
 /// assert_eq!(std::fs::read(&path)?, b"whole");
-/// # std::fs::remove_file(&path)
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn save_atomically(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let (temporary, mut file) = temporary_beside(path)?;

@@ -8,8 +8,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use crate::chart::{
-    ArrayMergeMode, BranchChartFn, ChartBuilder, Contract, DeciderFn, FanOut, InputMapper, ItemsFn, OutputMapper, PausableFn,
-    ResolverFn, ResumeFn, Retry, Root, SelectorFn, SiteIds, StageFn,
+    ArrayMergeMode, BranchChartFn, ChartBuilder, Contract, DeciderFn, FanOut, InputMapper, ItemsFn,
+    OutputMapper, PausableFn, ResolverFn, ResumeFn, Retry, Root, SelectorFn, SiteIds, StageFn,
 };
 use crate::error::StageError;
 use crate::structure::{Structure, StructureError};
@@ -200,7 +200,10 @@ impl Chart {
 
     /// All nodes in arena order (document order: a node, its children, then what follows it).
     pub(crate) fn nodes(&self) -> impl Iterator<Item = (NodeIdx, &Node)> {
-        std::iter::once(&self.0.root).chain(&self.0.rest).enumerate().map(|(at, node)| (NodeIdx::at(at), node))
+        std::iter::once(&self.0.root)
+            .chain(&self.0.rest)
+            .enumerate()
+            .map(|(at, node)| (NodeIdx::at(at), node))
     }
 
     /// The node with this local id.
@@ -257,7 +260,8 @@ fn take_mounted(chart: &mut ChartInner, into: &mut Vec<Chart>) {
     for node in std::iter::once(&mut chart.root).chain(&mut chart.rest) {
         if let NodeKind::Mount(mount) = &mut node.kind
             && matches!(mount.chart, MountedChart::Eager(_))
-            && let MountedChart::Eager(inner) = std::mem::replace(&mut mount.chart, MountedChart::Lazy(gone()))
+            && let MountedChart::Eager(inner) =
+                std::mem::replace(&mut mount.chart, MountedChart::Lazy(gone()))
         {
             into.push(inner);
         }

@@ -159,7 +159,10 @@ impl Decider {
 
 impl fmt::Debug for Decider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Decider").field("id", &self.label.id).field("branches", &self.branches).finish_non_exhaustive()
+        f.debug_struct("Decider")
+            .field("id", &self.label.id)
+            .field("branches", &self.branches)
+            .finish_non_exhaustive()
     }
 }
 
@@ -225,6 +228,9 @@ impl Selector {
 
 impl fmt::Debug for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Selector").field("id", &self.label.id).field("branches", &self.branches).finish_non_exhaustive()
+        f.debug_struct("Selector")
+            .field("id", &self.label.id)
+            .field("branches", &self.branches)
+            .finish_non_exhaustive()
     }
 }

@@ -55,7 +55,9 @@ impl fmt::Display for Position {
 #[non_exhaustive]
 pub enum BuildError {
     /// Two nodes carry one id.
-    #[error("id `{id}` is used twice, as {first} and as {second}: ids are unique within one chart, rename one of them")]
+    #[error(
+        "id `{id}` is used twice, as {first} and as {second}: ids are unique within one chart, rename one of them"
+    )]
     DuplicateId {
         /// The shared id.
         id: Str,
@@ -75,7 +77,9 @@ pub enum BuildError {
         position: Position,
     },
     /// An id is empty or only white space.
-    #[error("{position} number {ordinal} in declaration order has an empty id: give it a name that is not only white space")]
+    #[error(
+        "{position} number {ordinal} in declaration order has an empty id: give it a name that is not only white space"
+    )]
     EmptyId {
         /// Where the id was declared.
         position: Position,
@@ -119,7 +123,9 @@ pub enum BuildError {
         legal: Vec<Str>,
     },
     /// A node would get a second continuation.
-    #[error("`{node}` already continues with {existing}, so {refused} is refused: a node has one continuation, remove one of the two")]
+    #[error(
+        "`{node}` already continues with {existing}, so {refused} is refused: a node has one continuation, remove one of the two"
+    )]
     ContinuationConflict {
         /// The node.
         node: Str,
@@ -157,7 +163,9 @@ pub enum BuildError {
         branches: Vec<Str>,
     },
     /// `converge_at` names an id this chart does not have.
-    #[error("{position} `{branch}` converges at `{target}`, which is not a node of this chart: name a node of the same chart")]
+    #[error(
+        "{position} `{branch}` converges at `{target}`, which is not a node of this chart: name a node of the same chart"
+    )]
     UnknownConvergeTarget {
         /// The mount that declares it.
         branch: Str,

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::chart::{BuildErrors, Chart, Contract, Decider, FanOut, ForEach, ForkChild, Mount, Selector, Stage};
+use crate::chart::{
+    BuildErrors, Chart, Contract, Decider, FanOut, ForEach, ForkChild, Mount, Selector, Stage,
+};
 use crate::detach::Detach;
 use crate::structure::StructureRecorder;
 use crate::value::Str;
@@ -97,7 +99,11 @@ impl ChartBuilder {
 
     /// Runs children in parallel after the stage before it, which becomes the fork node. After any other node a fork node
     /// `<id>-fork` is generated (ENG-20).
-    pub fn fork<C: Into<ForkChild>>(self, children: impl IntoIterator<Item = C>, mode: FanOut) -> ChartBuilder {
+    pub fn fork<C: Into<ForkChild>>(
+        self,
+        children: impl IntoIterator<Item = C>,
+        mode: FanOut,
+    ) -> ChartBuilder {
         self.push(ChainItem::Fork(children.into_iter().map(Into::into).collect(), mode))
     }
 

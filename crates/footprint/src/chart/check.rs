@@ -3,7 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::chart::stage::Label;
-use crate::chart::{BranchNode, BuildError, BuildErrors, Chart, Contract, Edge, MountNode, Node, NodeIdx, NodeKind, Position, Retry};
+use crate::chart::{
+    BranchNode, BuildError, BuildErrors, Chart, Contract, Edge, MountNode, Node, NodeIdx, NodeKind, Position,
+    Retry,
+};
 use crate::ids::{IdKind, IdProblem, ROOT_STAGE, check_id};
 use crate::state::check_key;
 use crate::value::Str;
@@ -68,7 +71,8 @@ impl Checker {
             }),
             Ok(()) => {}
             Err(IdProblem::Empty) => {
-                self.errors.push(BuildError::EmptyId { position: position.clone(), ordinal: idx.position() + 1 });
+                self.errors
+                    .push(BuildError::EmptyId { position: position.clone(), ordinal: idx.position() + 1 });
             }
             Err(IdProblem::Reserved { character, .. }) => {
                 let position = position.clone();
@@ -122,7 +126,12 @@ impl Checker {
     }
 
     /// Checks the branch ids of one owner as a set; uniqueness in the chart is checked per node.
-    pub(crate) fn branch_ids<'a>(&mut self, owner: &Str, kind: &'static str, ids: impl Iterator<Item = &'a str>) {
+    pub(crate) fn branch_ids<'a>(
+        &mut self,
+        owner: &Str,
+        kind: &'static str,
+        ids: impl Iterator<Item = &'a str>,
+    ) {
         let mut seen = HashSet::new();
         let mut count = 0_usize;
         for id in ids {
@@ -138,7 +147,12 @@ impl Checker {
     }
 
     /// Resolves a decider's fallback: the declared default, else the branch named `default`.
-    pub(crate) fn default_branch(&mut self, decider: &Str, branches: &[BranchNode], declared: Option<&str>) -> Option<usize> {
+    pub(crate) fn default_branch(
+        &mut self,
+        decider: &Str,
+        branches: &[BranchNode],
+        declared: Option<&str>,
+    ) -> Option<usize> {
         let wanted = declared.unwrap_or("default");
         let found = branches.iter().position(|branch| *branch.id == *wanted);
         if found.is_none() && declared.is_some() {
@@ -152,18 +166,32 @@ impl Checker {
     }
 
     /// Checks the required parts of a for-each and answers them, with stand-ins for what is missing.
-    pub(crate) fn for_each(&mut self, node: &Str, max_branches: Option<usize>, into: Option<Str>) -> (usize, Str) {
+    pub(crate) fn for_each(
+        &mut self,
+        node: &Str,
+        max_branches: Option<usize>,
+        into: Option<Str>,
+    ) -> (usize, Str) {
         match max_branches {
             Some(0) => self.invalid_for_each(node, "`max_branches` is 0: allow at least one branch"),
-            None => self.invalid_for_each(node, "`max_branches` is missing: state the most branches one visit may run"),
+            None => self.invalid_for_each(
+                node,
+                "`max_branches` is missing: state the most branches one visit may run",
+            ),
             Some(_) => {}
         }
         match into.as_deref() {
-            None => self.invalid_for_each(node, "`into` is missing: name the root state key that receives the results"),
+            None => self.invalid_for_each(
+                node,
+                "`into` is missing: name the root state key that receives the results",
+            ),
             Some(key) => {
                 if let Err(problem) = check_key(key) {
                     let shown = key.escape_debug();
-                    self.invalid_for_each(node, &format!("`into` names the key `{shown}`: {problem}, use another one"));
+                    self.invalid_for_each(
+                        node,
+                        &format!("`into` names the key `{shown}`: {problem}, use another one"),
+                    );
                 }
             }
         }
@@ -198,7 +226,13 @@ impl Checker {
     }
 
     /// A branch may loop once; further loops are a second continuation.
-    pub(crate) fn branch_loops(&mut self, source: NodeIdx, source_id: &Str, position: &Position, targets: Vec<Str>) {
+    pub(crate) fn branch_loops(
+        &mut self,
+        source: NodeIdx,
+        source_id: &Str,
+        position: &Position,
+        targets: Vec<Str>,
+    ) {
         let mut targets = targets.into_iter();
         let Some(first) = targets.next() else { return };
         for refused in targets {
@@ -209,7 +243,13 @@ impl Checker {
 
     fn request_loop(&mut self, source: NodeIdx, source_id: &Str, source_position: Position, target: Str) {
         let declared = self.chain.len();
-        self.loops.push(LoopRequest { source, source_id: source_id.clone(), source_position, target, declared });
+        self.loops.push(LoopRequest {
+            source,
+            source_id: source_id.clone(),
+            source_position,
+            target,
+            declared,
+        });
     }
 
     /// Resolves references. Problems of single nodes come first, in declaration order, then those of references.
@@ -240,10 +280,13 @@ impl Checker {
             Some((_, entry)) if entry.generated => "a generated fork node",
             Some((at, entry)) if at < declared => return Ok(entry.idx),
             Some(_) => "which is declared after the loop",
-            None if self.ids.contains_key(target) => "which is a branch or a fork child and not on the main chain",
+            None if self.ids.contains_key(target) => {
+                "which is a branch or a fork child and not on the main chain"
+            }
             None => "",
         };
-        let (source_id, source_position, target) = (source_id.clone(), source_position.clone(), target.clone());
+        let (source_id, source_position, target) =
+            (source_id.clone(), source_position.clone(), target.clone());
         let legal: Vec<Str> = self
             .chain
             .iter()
@@ -254,7 +297,13 @@ impl Checker {
         Err(if reason.is_empty() {
             BuildError::UnknownLoopTarget { source_id, source_position, target, legal }
         } else {
-            BuildError::IllegalLoopTarget { source_id, source_position, target, reason: Str::from(reason), legal }
+            BuildError::IllegalLoopTarget {
+                source_id,
+                source_position,
+                target,
+                reason: Str::from(reason),
+                legal,
+            }
         })
     }
 }
@@ -275,7 +324,8 @@ fn is_child(position: &Position) -> bool {
 
 /// The refusal of a `Next::Goto` (ENG-43).
 pub(crate) fn bad_goto(chart: &Chart, source: &Node, target: &str, known: bool) -> BuildError {
-    let legal = chart.nodes().filter(|(_, node)| node.parent.is_none()).map(|(_, node)| node.id.clone()).collect();
+    let legal =
+        chart.nodes().filter(|(_, node)| node.parent.is_none()).map(|(_, node)| node.id.clone()).collect();
     let (source_id, source_position) = (source.id.clone(), Position::Dynamic(source.id.clone()));
     let target = Str::from(target);
     if known {

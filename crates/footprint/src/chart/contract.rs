@@ -71,7 +71,10 @@ impl Contract {
 
     /// Computes the output from the final state; without it the output is the final state.
     #[must_use]
-    pub fn mapper(mut self, map: impl Fn(StateView) -> Result<Value, StageError> + Send + Sync + 'static) -> Contract {
+    pub fn mapper(
+        mut self,
+        map: impl Fn(StateView) -> Result<Value, StageError> + Send + Sync + 'static,
+    ) -> Contract {
         self.mapper = Some(Arc::new(map));
         self
     }
@@ -123,7 +126,11 @@ impl Contract {
     }
 }
 
-fn check(side: &'static str, schema: Option<&JsonSchema>, instance: Option<&Value>) -> Result<(), InputValidationError> {
+fn check(
+    side: &'static str,
+    schema: Option<&JsonSchema>,
+    instance: Option<&Value>,
+) -> Result<(), InputValidationError> {
     // A chart with a broken schema was refused at build, so an error here belongs to no run.
     let issues = schema.map(|schema| schema.check(instance).unwrap_or_default()).unwrap_or_default();
     if issues.is_empty() { Ok(()) } else { Err(InputValidationError { side, issues }) }

@@ -10,8 +10,7 @@ use crate::chart::func::{BranchChartFn, ItemsFn, from_value, to_value};
 use crate::chart::stage::{Label, label_methods};
 use crate::chart::{FanOut, ResolvesToChart};
 use crate::error::StageError;
-use crate::scope::Scope;
-use crate::state::StateKey;
+use crate::scope::{KeyName, Scope};
 use crate::value::Str;
 
 /// A node that runs one chart per item, in parallel, and writes all results as one list (ENG-38).
@@ -56,7 +55,14 @@ impl ForEach {
         let items: ItemsFn = Arc::new(move |scope| items(scope)?.iter().map(to_value).collect());
         let branch: BranchChartFn =
             Arc::new(move |value, index| branch(&from_value::<V>(value)?, index).resolved());
-        ForEach { label: Label::new(id), items, branch, max_branches: None, into: None, mode: FanOut::default() }
+        ForEach {
+            label: Label::new(id),
+            items,
+            branch,
+            max_branches: None,
+            into: None,
+            mode: FanOut::default(),
+        }
     }
 
     /// Required ceiling; items past it do not run, and the record says how many (ENG-39).
@@ -68,8 +74,8 @@ impl ForEach {
 
     /// Required: the root state key that receives the list of results, a typed key or its name.
     #[must_use]
-    pub fn into(mut self, key: impl RootKey) -> ForEach {
-        self.into = Some(key.root_key());
+    pub fn into(mut self, key: impl KeyName) -> ForEach {
+        self.into = Some(Str::from(key.key_name()));
         self
     }
 
@@ -81,26 +87,11 @@ impl ForEach {
     }
 }
 
-/// Names one root state key: any typed key, or a text.
-pub trait RootKey {
-    /// The recorded name.
-    fn root_key(&self) -> Str;
-}
-
-impl<K: StateKey> RootKey for K {
-    fn root_key(&self) -> Str {
-        Str::from(self.name())
-    }
-}
-
-impl RootKey for &str {
-    fn root_key(&self) -> Str {
-        Str::from(*self)
-    }
-}
-
 impl fmt::Debug for ForEach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ForEach").field("id", &self.label.id).field("max_branches", &self.max_branches).finish_non_exhaustive()
+        f.debug_struct("ForEach")
+            .field("id", &self.label.id)
+            .field("max_branches", &self.max_branches)
+            .finish_non_exhaustive()
     }
 }

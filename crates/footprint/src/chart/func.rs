@@ -27,11 +27,13 @@ pub(crate) type SelectorFn = Arc<dyn Fn(Scope) -> BoxFuture<Result<Selection, St
 /// Runs a pausable stage up to its question.
 pub(crate) type PausableFn = Arc<dyn Fn(Scope) -> BoxFuture<Result<Step<Value>, StageError>> + Send + Sync>;
 /// Runs a pausable stage with the answer.
-pub(crate) type ResumeFn = Arc<dyn Fn(Scope, Value) -> BoxFuture<Result<StepOutput, StageError>> + Send + Sync>;
+pub(crate) type ResumeFn =
+    Arc<dyn Fn(Scope, Value) -> BoxFuture<Result<StepOutput, StageError>> + Send + Sync>;
 /// Maps parent state to the keys a mounted chart starts with.
 pub(crate) type InputMapperFn = Arc<dyn Fn(StateView) -> Result<Object, StageError> + Send + Sync>;
 /// Maps the end of a mounted chart to the keys its parent receives. The view is the parent's.
-pub(crate) type OutputMapperFn = Arc<dyn Fn(SubflowEnd, StateView) -> Result<Object, StageError> + Send + Sync>;
+pub(crate) type OutputMapperFn =
+    Arc<dyn Fn(SubflowEnd, StateView) -> Result<Object, StageError> + Send + Sync>;
 /// Produces the chart of a lazy mount.
 pub(crate) type ResolverFn = Arc<dyn Fn() -> Result<Chart, StageError> + Send + Sync>;
 /// Lists the work of a for-each.

@@ -9,8 +9,9 @@ use crate::chart::builder::ChainItem;
 use crate::chart::check::Checker;
 use crate::chart::stage::{Label, StageBody};
 use crate::chart::{
-    Body, Branch, BranchNode, BuildError, BuildErrors, Chart, Contract, Decider, DeciderNode, Edge, FanOut, ForEach, ForEachNode,
-    ForkChild, ForkNode, Mount, MountNode, Next, NextPlan, Node, NodeIdx, NodeKind, Position, Selector, SelectorNode, Stage,
+    Body, Branch, BranchNode, BuildError, BuildErrors, Chart, Contract, Decider, DeciderNode, Edge, FanOut,
+    ForEach, ForEachNode, ForkChild, ForkNode, Mount, MountNode, Next, NextPlan, Node, NodeIdx, NodeKind,
+    Position, Selector, SelectorNode, Stage,
 };
 use crate::value::Str;
 
@@ -80,7 +81,12 @@ impl Lowering {
     fn decider(&mut self, decider: Decider) {
         let Decider { label, run, branches, default, retry } = decider;
         let id = label.id.clone();
-        let kind = NodeKind::Decider(DeciderNode { run, branches: Vec::new(), default: None, default_declared: default.is_some() });
+        let kind = NodeKind::Decider(DeciderNode {
+            run,
+            branches: Vec::new(),
+            default: None,
+            default_declared: default.is_some(),
+        });
         let idx = self.chain_node(label, kind, Position::Decider);
         self.set_retry(idx, retry);
         let built = self.branches(idx, &id, "decider", branches);
@@ -98,12 +104,19 @@ impl Lowering {
         let idx = self.chain_node(label, kind, Position::Selector);
         self.set_retry(idx, retry);
         let built = self.branches(idx, &id, "selector", branches);
-        if let Some(NodeKind::Selector(node)) = self.nodes.get_mut(idx.position()).map(|node| &mut node.kind) {
+        if let Some(NodeKind::Selector(node)) = self.nodes.get_mut(idx.position()).map(|node| &mut node.kind)
+        {
             node.branches = built;
         }
     }
 
-    fn branches(&mut self, owner: NodeIdx, owner_id: &Str, kind: &'static str, branches: Vec<Branch>) -> Vec<BranchNode> {
+    fn branches(
+        &mut self,
+        owner: NodeIdx,
+        owner_id: &Str,
+        kind: &'static str,
+        branches: Vec<Branch>,
+    ) -> Vec<BranchNode> {
         self.checker.branch_ids(owner_id, kind, branches.iter().map(Branch::id));
         let position = if kind == "decider" {
             Position::DeciderBranch(owner_id.clone())
@@ -133,7 +146,8 @@ impl Lowering {
         if let Some(target) = &tail.closed_by {
             self.checker.conflict(&tail.id, format!("a loop to `{target}`"), "a fork".to_owned());
         }
-        let on_stage = matches!(self.nodes.get(tail.idx.position()).map(|node| &node.kind), Some(NodeKind::Stage(_)));
+        let on_stage =
+            matches!(self.nodes.get(tail.idx.position()).map(|node| &node.kind), Some(NodeKind::Stage(_)));
         let (idx, id) = if on_stage && tail.closed_by.is_none() {
             self.become_fork(tail.idx, mode);
             (tail.idx, tail.id)
@@ -173,7 +187,11 @@ impl Lowering {
     fn loop_to(&mut self, target: Str) {
         let Some(tail) = &mut self.tail else { return };
         if let Some(earlier) = &tail.closed_by {
-            self.checker.conflict(&tail.id, format!("a loop to `{earlier}`"), format!("a loop to `{target}`"));
+            self.checker.conflict(
+                &tail.id,
+                format!("a loop to `{earlier}`"),
+                format!("a loop to `{target}`"),
+            );
             return;
         }
         tail.closed_by = Some(target.clone());
@@ -206,7 +224,9 @@ impl Lowering {
             match &tail.closed_by {
                 // A fork over a loop has already been reported with its own words.
                 Some(_) if generated => {}
-                Some(target) => self.checker.conflict(&tail.id, format!("a loop to `{target}`"), format!("`{id}`")),
+                Some(target) => {
+                    self.checker.conflict(&tail.id, format!("a loop to `{target}`"), format!("`{id}`"))
+                }
                 None => {
                     if let Some(node) = self.nodes.get_mut(tail.idx.position()) {
                         node.next = Some(Edge::Next(idx));
@@ -278,7 +298,12 @@ pub(crate) fn plan_next(next: Next, chart: &Chart, from: NodeIdx) -> Result<Next
     match next {
         Next::Goto(target) => match chart.find(target.local_id()) {
             Some(idx) if chart.node(idx).parent.is_none() => Ok(NextPlan::Goto(idx)),
-            found => Err(BuildErrors(vec![crate::chart::check::bad_goto(chart, source, target.local_id(), found.is_some())])),
+            found => Err(BuildErrors(vec![crate::chart::check::bad_goto(
+                chart,
+                source,
+                target.local_id(),
+                found.is_some(),
+            )])),
         },
         Next::Chain(stages) => {
             if stages.is_empty() {

@@ -37,7 +37,7 @@ pub use branch::{Branch, Decider, FanOut, ForkChild, Selector};
 pub use build_error::{BuildError, BuildErrors, Position};
 pub use builder::{ChartBuilder, Root};
 pub use contract::Contract;
-pub use for_each::{ForEach, RootKey};
+pub use for_each::ForEach;
 pub use func::{IntoStepOutput, Step};
 pub use mount::{ArrayMergeMode, Mount, ResolvesToChart, SubflowEnd};
 pub use next::Next;
@@ -46,8 +46,8 @@ pub use schema::JsonSchema;
 pub use stage::{Retry, Stage};
 
 pub(crate) use arena::{
-    Body, BranchNode, DeciderNode, Edge, ForEachNode, ForkNode, MountNode, MountedChart, Node, NodeIdx, NodeKind,
-    SelectorNode,
+    Body, BranchNode, DeciderNode, Edge, ForEachNode, ForkNode, MountNode, MountedChart, Node, NodeIdx,
+    NodeKind, SelectorNode,
 };
 pub(crate) use func::{
     BranchChartFn, DeciderFn, ItemsFn, PausableFn, ResolverFn, ResumeFn, SelectorFn, StageFn, StepOutput,

@@ -246,4 +246,3 @@ impl ResolvesToChart for Result<Chart, StageError> {
         self
     }
 }
-

@@ -13,8 +13,8 @@ use crate::chart::builder::ChainItem;
 use crate::chart::func::{decider_fn, pausable_fn, resume_fn, selector_fn, stage_fn};
 use crate::chart::stage::{Label, StageBody};
 use crate::chart::{
-    Body, Branch, BuildError, BuildErrors, Chart, Decider, DeciderFn, FanOut, ForEach, ForkChild, IntoStepOutput, Mount, MountedChart,
-    ResolvesToChart, Retry, Selector, SelectorFn, Stage, StageFn, Step,
+    Body, Branch, BuildError, BuildErrors, Chart, Decider, DeciderFn, FanOut, ForEach, ForkChild,
+    IntoStepOutput, Mount, MountedChart, ResolvesToChart, Retry, Selector, SelectorFn, Stage, StageFn, Step,
 };
 use crate::decide::{Decision, Selection};
 use crate::error::StageError;
@@ -125,7 +125,11 @@ impl FnRegistry {
 
     /// Mappers and other settings of a mount, which a structure does not carry.
     #[must_use]
-    pub fn mount(mut self, id: impl Into<Str>, configure: impl Fn(Mount) -> Mount + Send + Sync + 'static) -> FnRegistry {
+    pub fn mount(
+        mut self,
+        id: impl Into<Str>,
+        configure: impl Fn(Mount) -> Mount + Send + Sync + 'static,
+    ) -> FnRegistry {
         self.mounts.insert(id.into(), Arc::new(configure));
         self
     }
@@ -168,7 +172,9 @@ impl Chart {
         let mut levels = vec![(Str::from(""), structure.root())];
         let mut next = 0;
         while let Some((path, root)) = levels.get(next).cloned() {
-            let inner = root.level().filter(|node| !node.is_lazy && !node.is_loop_reference && node.node_type != NodeType::Subflow);
+            let inner = root.level().filter(|node| {
+                !node.is_lazy && !node.is_loop_reference && node.node_type != NodeType::Subflow
+            });
             levels.extend(inner.filter_map(|node| Some((prefixed(&path, &node.id), node.subflow()?))));
             next += 1;
         }
@@ -204,8 +210,13 @@ impl Rebuild<'_> {
             if !is_generated_fork(previous, node) {
                 items.extend(self.chain_item(path, node));
             }
-            if node.children().len() > 0 && !node.has_decider && !node.has_selector && !node.is_dynamic_parallel {
-                let children = node.children().filter_map(|child| self.child(path, child)).map(ForkChild).collect();
+            if node.children().len() > 0
+                && !node.has_decider
+                && !node.has_selector
+                && !node.is_dynamic_parallel
+            {
+                let children =
+                    node.children().filter_map(|child| self.child(path, child)).map(ForkChild).collect();
                 items.push(ChainItem::Fork(children, self.mode(&prefixed(path, &node.id))));
             }
             previous = Some(node);
@@ -227,7 +238,9 @@ impl Rebuild<'_> {
     fn chain_item(&mut self, path: &Str, node: StructureRef<'_>) -> Option<ChainItem> {
         let id = prefixed(path, &node.id);
         if node.has_decider {
-            let Some(run) = self.registry.deciders.get(&id).cloned() else { return self.missing(id, "decider") };
+            let Some(run) = self.registry.deciders.get(&id).cloned() else {
+                return self.missing(id, "decider");
+            };
             let mut decider = Decider::with_fn(node.node().id.clone(), run);
             decider.label = label(node);
             decider.retry = self.retry(&id, node);
@@ -236,7 +249,9 @@ impl Rebuild<'_> {
             return Some(ChainItem::Decider(decider));
         }
         if node.has_selector {
-            let Some(run) = self.registry.selectors.get(&id).cloned() else { return self.missing(id, "selector") };
+            let Some(run) = self.registry.selectors.get(&id).cloned() else {
+                return self.missing(id, "selector");
+            };
             let mut selector = Selector::with_fn(node.node().id.clone(), run);
             selector.label = label(node);
             selector.retry = self.retry(&id, node);
@@ -245,7 +260,9 @@ impl Rebuild<'_> {
             return Some(ChainItem::Selector(selector));
         }
         if node.is_dynamic_parallel {
-            let Some(mut for_each) = self.registry.for_each.get(&id).cloned() else { return self.missing(id, "for-each") };
+            let Some(mut for_each) = self.registry.for_each.get(&id).cloned() else {
+                return self.missing(id, "for-each");
+            };
             for_each.label = label(node);
             return Some(ChainItem::ForEach(for_each));
         }
@@ -258,8 +275,12 @@ impl Rebuild<'_> {
     fn branches(&mut self, path: &Str, node: StructureRef<'_>) -> Vec<Branch> {
         let mut branches = Vec::new();
         for child in node.children() {
-            let loop_to: Vec<Str> =
-                child.next().filter(|next| next.is_loop_reference).map(|stub| stub.node().id.clone()).into_iter().collect();
+            let loop_to: Vec<Str> = child
+                .next()
+                .filter(|next| next.is_loop_reference)
+                .map(|stub| stub.node().id.clone())
+                .into_iter()
+                .collect();
             if let Some(node) = self.child(path, child) {
                 branches.push(Branch { node, loop_to });
             }
@@ -307,7 +328,9 @@ impl Rebuild<'_> {
 
     fn mount(&mut self, node: StructureRef<'_>, id: Str) -> Option<Mount> {
         let chart = if node.is_lazy || node.subflow().is_none() {
-            let Some(lazy) = self.registry.lazy.get(&id).cloned() else { return self.missing(id, "lazy mount") };
+            let Some(lazy) = self.registry.lazy.get(&id).cloned() else {
+                return self.missing(id, "lazy mount");
+            };
             lazy
         } else {
             // The inner chart's own problems are listed already.
@@ -323,7 +346,9 @@ impl Rebuild<'_> {
     }
 
     fn retry(&self, id: &Str, node: StructureRef<'_>) -> Option<Retry> {
-        let recorded = || node.retry_attempts.map(|attempts| Retry::attempts(u32::try_from(attempts).unwrap_or(u32::MAX)));
+        let recorded = || {
+            node.retry_attempts.map(|attempts| Retry::attempts(u32::try_from(attempts).unwrap_or(u32::MAX)))
+        };
         self.registry.retries.get(id).cloned().or_else(recorded)
     }
 
@@ -355,7 +380,8 @@ fn label(node: StructureRef<'_>) -> Label {
 /// A fork node `build()` generated: it has the id of the node before it and `-fork`, and that node's children mean something else.
 fn is_generated_fork(previous: Option<StructureRef<'_>>, node: StructureRef<'_>) -> bool {
     let Some(previous) = previous else { return false };
-    let plain_stage = matches!(previous.node_type, NodeType::Stage | NodeType::Streaming) && !previous.is_subflow_root;
+    let plain_stage =
+        matches!(previous.node_type, NodeType::Stage | NodeType::Streaming) && !previous.is_subflow_root;
     node.node_type == NodeType::Fork
         && !plain_stage
         && node.node().id.strip_suffix("-fork").is_some_and(|owner| *owner == *previous.node().id)

@@ -58,7 +58,11 @@ impl SiteIds {
     }
 
     /// The chart and table behind an eager mount of `chart` (the chart this table was built for); `None` for any other node.
-    pub(crate) fn eager_mount<'a>(&'a self, chart: &'a Chart, idx: NodeIdx) -> Option<(&'a Chart, &'a Arc<SiteIds>)> {
+    pub(crate) fn eager_mount<'a>(
+        &'a self,
+        chart: &'a Chart,
+        idx: NodeIdx,
+    ) -> Option<(&'a Chart, &'a Arc<SiteIds>)> {
         let NodeKind::Mount(mount) = &chart.node(idx).kind else { return None };
         let MountedChart::Eager(inner) = &mount.chart else { return None };
         let site = self.site(idx);

@@ -177,8 +177,10 @@ impl fmt::Debug for Stage {
 pub struct Retry {
     attempts: u32,
     backoff: Backoff,
-    retry_on: Option<Arc<dyn Fn(&StageError) -> bool + Send + Sync>>,
+    retry_on: Option<RetryOn>,
 }
+
+type RetryOn = Arc<dyn Fn(&StageError) -> bool + Send + Sync>;
 
 #[derive(Clone)]
 enum Backoff {

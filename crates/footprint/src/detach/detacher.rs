@@ -86,7 +86,8 @@ impl Default for Detacher {
 impl Detacher {
     /// An empty register.
     pub fn new() -> Detacher {
-        let inner = Inner { minted: AtomicU64::new(0), register: Mutex::default(), alive: watch::Sender::new(0) };
+        let inner =
+            Inner { minted: AtomicU64::new(0), register: Mutex::default(), alive: watch::Sender::new(0) };
         Detacher { inner: Arc::new(inner) }
     }
 
@@ -118,7 +119,14 @@ impl Detacher {
         let (handle, settler) = handle(Str::from(format!("{owner}:detach:{number}")));
         self.lock().handles.insert(number, handle.clone());
         self.inner.alive.send_modify(|alive| *alive += 1);
-        let ticket = Ticket { detacher: self.clone(), number, handle: handle.clone(), settler, on_failed, settled: false };
+        let ticket = Ticket {
+            detacher: self.clone(),
+            number,
+            handle: handle.clone(),
+            settler,
+            on_failed,
+            settled: false,
+        };
         driver.schedule(DetachTask::new(child, options.detacher(self.clone()), ticket));
         handle
     }

@@ -60,7 +60,9 @@ impl DetachTask {
         let report = child.run(options).await;
         let end = match report.outcome() {
             Outcome::Completed(value) => Ok(value.clone()),
-            Outcome::Paused(_) => Err(StructuredError::new("the detached child paused, and nobody can answer it")),
+            Outcome::Paused(_) => {
+                Err(StructuredError::new("the detached child paused, and nobody can answer it"))
+            }
             Outcome::Failed(error) => Err(error.structured()),
         };
         // The report goes before the end is told, so that a waiter finds the child's run gone.
@@ -76,7 +78,10 @@ impl DetachTask {
 
 impl fmt::Debug for DetachTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DetachTask").field("handle", self.handle()).field("child", &self.child).finish_non_exhaustive()
+        f.debug_struct("DetachTask")
+            .field("handle", self.handle())
+            .field("child", &self.child)
+            .finish_non_exhaustive()
     }
 }
 
@@ -103,7 +108,6 @@ impl Spawner {
     }
 
     /// Spawns on the tokio runtime of the thread that schedules.
-    #[allow(unexpected_cfgs, reason = "the feature arrives with the manifest's next change")]
     #[cfg(feature = "rt")]
     pub fn tokio() -> Spawner {
         Spawner(Arc::new(|future| match tokio::runtime::Handle::try_current() {
@@ -288,11 +292,9 @@ impl DetachDriver for BlockingDriver {
     }
 
     fn schedule(&self, task: DetachTask) {
-        #[allow(unexpected_cfgs, reason = "the feature arrives with the manifest's next change")]
         #[cfg(feature = "rt")]
         let runtime = tokio::runtime::Handle::try_current().ok();
         let started = std::thread::Builder::new().name("footprint-detached".to_owned()).spawn(move || {
-            #[allow(unexpected_cfgs, reason = "the feature arrives with the manifest's next change")]
             #[cfg(feature = "rt")]
             let _entered = runtime.as_ref().map(tokio::runtime::Handle::enter);
             Spawner::block_on(task.run());

@@ -116,7 +116,8 @@ impl DetachHandle {
         let mut status = self.status.clone();
         // A closed channel means the settler is gone, and it settles before it goes.
         let _ = status.wait_for(|status| status.is_settled()).await;
-        self.end().unwrap_or_else(|| Err(StructuredError::new("the detached child was given up by its driver")))
+        self.end()
+            .unwrap_or_else(|| Err(StructuredError::new("the detached child was given up by its driver")))
     }
 }
 

@@ -10,7 +10,8 @@ mod node;
 
 pub use detacher::{Detacher, FlushReport, Settled};
 pub use driver::{
-    BatchDriver, BlockingDriver, DelayedDriver, DetachDriver, DetachFuture, DetachTask, ImmediateDriver, SpawnDriver, Spawner,
+    BatchDriver, BlockingDriver, DelayedDriver, DetachDriver, DetachFuture, DetachTask, ImmediateDriver,
+    SpawnDriver, Spawner,
 };
 pub use handle::{DetachHandle, DetachStatus};
 pub use node::Detach;

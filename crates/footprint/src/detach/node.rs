@@ -40,8 +40,20 @@ pub struct Detach {
 
 impl Detach {
     /// Starts `child` through `driver`.
-    pub fn new(id: impl Into<Str>, driver: Arc<dyn DetachDriver>, child: &(impl IntoChart + ?Sized)) -> Detach {
-        Detach { id: id.into(), name: None, description: None, driver, child: child.to_chart(), input: None, on_handle: None }
+    pub fn new(
+        id: impl Into<Str>,
+        driver: Arc<dyn DetachDriver>,
+        child: &(impl IntoChart + ?Sized),
+    ) -> Detach {
+        Detach {
+            id: id.into(),
+            name: None,
+            description: None,
+            driver,
+            child: child.to_chart(),
+            input: None,
+            on_handle: None,
+        }
     }
 
     /// A free display name; the default is the id.
@@ -60,7 +72,10 @@ impl Detach {
 
     /// The child's input, computed from tracked reads; without it the child gets none.
     #[must_use]
-    pub fn input(mut self, map: impl Fn(&Scope) -> Result<Value, StageError> + Send + Sync + 'static) -> Detach {
+    pub fn input(
+        mut self,
+        map: impl Fn(&Scope) -> Result<Value, StageError> + Send + Sync + 'static,
+    ) -> Detach {
         self.input = Some(Arc::new(map));
         self
     }

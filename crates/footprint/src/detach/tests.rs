@@ -47,7 +47,10 @@ async fn every_driver_runs_children() {
         assert_eq!((done.status(), done.result(), done.error()), (DetachStatus::Done, Some(value!(7)), None));
         let error = failed.wait().await.unwrap_err();
         assert_eq!((error.name.as_deref(), &*error.message), (Some("NetError"), "unreachable"));
-        assert_eq!((failed.status(), failed.result(), failed.error()), (DetachStatus::Failed, None, Some(error)));
+        assert_eq!(
+            (failed.status(), failed.result(), failed.error()),
+            (DetachStatus::Failed, None, Some(error))
+        );
         names.push(driver.name().to_owned());
     }
     assert_eq!(names, ["spawn", "immediate", "delayed", "batch", "blocking"]);
@@ -75,7 +78,8 @@ async fn reference_ids_count_per_detacher() {
     for _ in 0..2 {
         let detacher = Detacher::new();
         let outside = detacher.detach(&driver, &answering(1), None);
-        let inside = detacher.start(&driver, answering(1), crate::walk::RunOptions::new(), "sf/stage#3", None);
+        let inside =
+            detacher.start(&driver, answering(1), crate::walk::RunOptions::new(), "sf/stage#3", None);
         assert_eq!((outside.id(), inside.id()), ("__executor__:detach:1", "sf/stage#3:detach:2"));
         assert_eq!(detacher.ids(), [outside.id().into(), inside.id().into()] as [crate::value::Str; 2]);
         assert_eq!(detacher.in_flight(), 2);
@@ -126,7 +130,11 @@ async fn scheduling_problems_settle_the_handle() {
 /// Proves ENG-46: a child that pauses has failed; nobody can answer it.
 #[tokio::test]
 async fn a_pausing_child_has_failed() {
-    let ask = Stage::pausable("ask", |_: Scope| async { Ok(Step::Pause("?")) }, |_: Scope, _: bool| async { Ok(()) });
+    let ask = Stage::pausable(
+        "ask",
+        |_: Scope| async { Ok(Step::Pause("?")) },
+        |_: Scope, _: bool| async { Ok(()) },
+    );
     let driver: Arc<dyn DetachDriver> = Arc::new(BlockingDriver);
     let handle = Detacher::new().detach(&driver, &Chart::builder(ask).build().unwrap(), None);
     assert!(handle.wait().await.unwrap_err().message.contains("paused"));
@@ -163,7 +171,8 @@ async fn ends_are_told() {
     });
     let driver: Arc<dyn DetachDriver> = Arc::new(BatchDriver::new(tokio_spawner()));
     let note = heard.clone();
-    let failed: detacher::FailedFn = Box::new(move |error| note.lock().unwrap().push(format!("first {}", error.message)));
+    let failed: detacher::FailedFn =
+        Box::new(move |error| note.lock().unwrap().push(format!("first {}", error.message)));
     detacher.start(&driver, failing(), crate::walk::RunOptions::new(), "s#0", Some(failed));
     detacher.start(&driver, answering(1), crate::walk::RunOptions::new(), "s#0", None);
     detacher.flush_default().await;
@@ -179,12 +188,19 @@ async fn a_join_stage_hands_its_handle_over() {
     let kept: Arc<Mutex<Option<DetachHandle>>> = Arc::default();
     let keep = kept.clone();
     let driver: Arc<dyn DetachDriver> = Arc::new(SpawnDriver(tokio_spawner()));
-    let detach = Detach::new("bg", driver.clone(), &answering(9)).named("Background").describe("audits").on_handle(move |_, handle| {
-        *keep.lock().unwrap() = Some(handle);
-    });
-    let chart = Chart::builder(Stage::new("seed", |_: Scope| async { Ok(()) })).detach_join(detach).build().unwrap();
+    let detach = Detach::new("bg", driver.clone(), &answering(9))
+        .named("Background")
+        .describe("audits")
+        .on_handle(move |_, handle| {
+            *keep.lock().unwrap() = Some(handle);
+        });
+    let chart =
+        Chart::builder(Stage::new("seed", |_: Scope| async { Ok(()) })).detach_join(detach).build().unwrap();
     let node = chart.structure().find("bg").unwrap();
-    assert_eq!((&*node.name, node.description.as_deref(), node.node_type.as_str()), ("Background", Some("audits"), "stage"));
+    assert_eq!(
+        (&*node.name, node.description.as_deref(), node.node_type.as_str()),
+        ("Background", Some("audits"), "stage")
+    );
     let detacher = Detacher::new();
     detacher.detach(&driver, &chart, None);
     assert_eq!(detacher.flush_default().await.done, 2);

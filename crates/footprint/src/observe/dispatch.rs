@@ -5,19 +5,24 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
 use super::context::EventTime;
+use super::queue::{DeferredListener, Queue};
 use super::{
-    AsyncRecorder, Delivery, EventCx, FailedOperation, Hook, HookResult, Interest, LegKind, NamespaceId, ObserverQueueConfig, Payload, Recorder,
-    RecorderError, RunLeg, ScopeErrorEvent, TraversalContext,
+    AsyncRecorder, Delivery, Event, EventCx, FailedOperation, Hook, HookResult, Interest, LegKind, NamespaceId,
+    ObserverQueueConfig, Payload, Recorder, RecorderError, RunLeg, ScopeErrorEvent, TraversalContext,
 };
 use crate::clock::Clock;
 use crate::error::{StructuredError, panic_text};
 use crate::ids::RunId;
 use crate::snapshot::{LogAddress, RecorderFailure, RecorderRow};
 use crate::value::{Object, Str, Value};
+
+/// An inline observer that takes longer than this for one call is named by diagnostics (OBS-48).
+const SLOW_CALL: Duration = Duration::from_millis(5);
 
 /// Where an event happened; everything but its place in the order.
 #[derive(Clone, Copy)]
@@ -32,178 +37,204 @@ pub(crate) struct At<'a> {
     pub(crate) log: &'a Arc<LogAddress>,
 }
 
+/// One attached observer.
 struct Listener {
     id: Str,
-    recorder: Arc<dyn Recorder>,
+    kind: ListenerKind,
     interest: Interest,
+    tier: Delivery,
     /// Contributes no row (the narrative run option, OBS-59).
     hidden: bool,
 }
 
-/// The observers of one run. They persist over same-process resumes, so what they gathered continues.
-pub(crate) struct Observers {
-    listeners: Vec<Listener>,
-    per_hook: Box<[SmallVec<[u32; 4]>]>,
-    inline_mask: Interest,
-    seq: AtomicU64,
-    failures: Mutex<Vec<RecorderFailure>>,
+#[derive(Clone)]
+pub(super) enum ListenerKind {
+    Sync(Arc<dyn Recorder>),
+    Async(Arc<dyn AsyncRecorder>),
 }
 
 /// Collects a run's observers.
 pub(crate) struct ObserversBuilder {
     listeners: Vec<Listener>,
     default: Delivery,
+    config: ObserverQueueConfig,
+    measure: bool,
 }
 
 impl ObserversBuilder {
     /// Attaches an observer. The same id replaces an earlier one and moves to the end (OBS-36).
     pub(crate) fn attach(&mut self, recorder: Arc<dyn Recorder>, delivery: Option<Delivery>) {
-        let _tier = recorder.delivery().or(delivery).unwrap_or(self.default);
-        self.add(recorder, false);
+        let tier = recorder.delivery().or(delivery).unwrap_or(self.default);
+        self.add(recorder, tier, false);
     }
 
     /// Attaches an observer of the engine's own, which adds no row.
     pub(crate) fn hidden(&mut self, recorder: Arc<dyn Recorder>) {
-        self.add(recorder, true);
+        self.add(recorder, Delivery::Inline, true);
     }
 
     /// Attaches an asynchronous observer.
-    pub(crate) fn attach_async(&mut self, _recorder: Arc<dyn AsyncRecorder>) {}
+    pub(crate) fn attach_async(&mut self, recorder: Arc<dyn AsyncRecorder>) {
+        let (id, interest) = (Str::from(recorder.id()), recorder.interest());
+        self.push(Listener {
+            id,
+            kind: ListenerKind::Async(recorder),
+            interest,
+            tier: Delivery::Deferred,
+            hidden: false,
+        });
+    }
 
-    fn add(&mut self, recorder: Arc<dyn Recorder>, hidden: bool) {
-        let id = Str::from(recorder.id());
-        self.listeners.retain(|known| known.id != id);
-        let interest = recorder.interest();
-        self.listeners.push(Listener { id, recorder, interest, hidden });
+    fn add(&mut self, recorder: Arc<dyn Recorder>, tier: Delivery, hidden: bool) {
+        let (id, interest) = (Str::from(recorder.id()), recorder.interest());
+        self.push(Listener { id, kind: ListenerKind::Sync(recorder), interest, tier, hidden });
+    }
+
+    fn push(&mut self, listener: Listener) {
+        self.listeners.retain(|known| known.id != listener.id);
+        self.listeners.push(listener);
     }
 
     /// Builds the lists.
     pub(crate) fn build(self) -> Observers {
         let mut per_hook = vec![SmallVec::<[u32; 4]>::new(); Hook::COUNT].into_boxed_slice();
-        let mut inline_mask = Interest::NONE;
+        let (mut inline, mut deferred) = (Interest::NONE, Interest::NONE);
+        let mut waiting = Vec::new();
         for (at, listener) in self.listeners.iter().enumerate() {
-            inline_mask |= listener.interest;
+            if listener.tier == Delivery::Deferred {
+                deferred |= listener.interest;
+                waiting.push(DeferredListener::new(
+                    listener.id.clone(),
+                    listener.kind.clone(),
+                    listener.interest,
+                ));
+                continue;
+            }
+            inline |= listener.interest;
             for hook in listener.interest.iter() {
                 if let Some(list) = per_hook.get_mut(hook as usize) {
                     list.push(at as u32);
                 }
             }
         }
-        Observers {
+        let inner = Arc::new_cyclic(|weak| Inner {
             listeners: self.listeners,
             per_hook,
-            inline_mask,
+            inline,
+            deferred,
+            queue: (!waiting.is_empty()).then(|| Queue::new(self.config, waiting, weak.clone())),
             seq: AtomicU64::new(0),
             failures: Mutex::new(Vec::new()),
-        }
+            measure: self.measure,
+            slow: Mutex::new(Vec::new()),
+        });
+        Observers { mask: inline | deferred, inner }
     }
+}
+
+/// The observers of one run. They persist over same-process resumes, so what they gathered continues.
+pub(crate) struct Observers {
+    mask: Interest,
+    inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    listeners: Vec<Listener>,
+    per_hook: Box<[SmallVec<[u32; 4]>]>,
+    inline: Interest,
+    deferred: Interest,
+    queue: Option<Arc<Queue>>,
+    seq: AtomicU64,
+    failures: Mutex<Vec<RecorderFailure>>,
+    measure: bool,
+    slow: Mutex<Vec<Str>>,
 }
 
 impl Observers {
     pub(crate) fn builder(
         default: Delivery,
-        _queue: Option<ObserverQueueConfig>,
-        _diagnostics: crate::walk::Diagnostics,
+        queue: Option<ObserverQueueConfig>,
+        diagnostics: crate::walk::Diagnostics,
     ) -> ObserversBuilder {
-        ObserversBuilder { listeners: Vec::new(), default }
-    }
-
-    /// Everything captured so far is delivered.
-    pub(crate) fn flush(&self) {}
-
-    /// Nothing more will be captured.
-    pub(crate) fn close(&self) {}
-
-    /// Statistics of the deferred tier, when something is deferred.
-    pub(crate) fn stats(&self) -> Option<Value> {
-        None
+        ObserversBuilder {
+            listeners: Vec::new(),
+            default,
+            config: queue.unwrap_or_default(),
+            measure: diagnostics == crate::walk::Diagnostics::Dev,
+        }
     }
 
     /// Whether anybody wants this hook. Nothing may be built for an event before this says yes.
     #[inline]
     pub(crate) fn wants(&self, hook: Hook) -> bool {
-        self.inline_mask.contains(hook)
+        self.mask.contains(hook)
     }
 
     /// Whether anybody wants any of these hooks.
     #[inline]
     pub(crate) fn wants_any(&self, hooks: Interest) -> bool {
-        self.inline_mask.intersects(hooks)
+        self.mask.intersects(hooks)
     }
 
     /// Tells every observer that a leg begins.
     pub(crate) fn leg(&self, leg: &RunLeg<'_>) {
-        for listener in &self.listeners {
-            if let Err(error) = contain(|| listener.recorder.on_leg(leg)) {
-                self.count(&listener.id, "onLeg", &error);
+        if let Some(queue) = &self.inner.queue {
+            queue.open();
+        }
+        for listener in &self.inner.listeners {
+            if let ListenerKind::Sync(recorder) = &listener.kind
+                && let Err(error) = contain(|| recorder.on_leg(leg))
+            {
+                self.inner.count(&listener.id, "onLeg", &error);
             }
         }
     }
 
     /// Delivers one event. Called with no lock held.
-    pub(crate) fn emit(&self, at: At<'_>, payload: impl Into<Payload>) {
-        let payload = payload.into();
-        let time = Cell::new(None);
-        self.deliver(&at, &time, &payload, None);
+    pub(crate) fn emit(&self, at: At<'_>, payload: Payload) {
+        self.inner.deliver(&at, &Cell::new(None), &payload, None);
     }
 
-    fn deliver(&self, at: &At<'_>, time: &Cell<Option<u64>>, payload: &Payload, skip: Option<&str>) {
-        let hook = payload.hook();
-        let cx = EventCx {
-            run_id: at.run_id,
-            leg: at.leg,
-            traversal: at.traversal,
-            namespace: at.namespace,
-            seq: self.seq.fetch_add(1, Ordering::Relaxed),
-            root_commits: at.root_commits,
-            log_commits: at.log_commits,
-            time: EventTime::Live { clock: at.clock, cell: time },
-            log: at.log,
-        };
-        let Some(list) = self.per_hook.get(hook as usize) else { return };
-        for position in list {
-            let Some(listener) = self.listeners.get(*position as usize) else { continue };
-            if skip == Some(&*listener.id) {
-                continue;
-            }
-            if let Err(error) = contain(|| listener.recorder.on_event(&cx, payload)) {
-                self.count(&listener.id, hook.json_name(), &error);
-                // A failure while reporting a failure is only counted (OBS-45).
-                if hook != Hook::ScopeError && self.wants(Hook::ScopeError) {
-                    let report = failure_event(&listener.id, payload, error).into();
-                    self.deliver(at, time, &report, Some(&listener.id));
-                }
-            }
+    /// Everything captured so far is delivered to synchronous listeners (OBS-132).
+    pub(crate) fn flush(&self) {
+        if let Some(queue) = &self.inner.queue {
+            queue.flush_at_end();
         }
     }
 
-    fn count(&self, id: &Str, hook: &str, error: &RecorderError) {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        match failures.iter_mut().find(|row| row.id == *id && &*row.hook == hook) {
-            Some(row) => row.count += 1,
-            None => {
-                tracing::warn!(target: "footprint", recorder = &**id, hook, "an observer failed: {error}");
-                failures.push(RecorderFailure {
-                    id: id.clone(),
-                    hook: hook.into(),
-                    count: 1,
-                    first_message: error.message.as_str().into(),
-                });
-            }
+    /// Nothing more will be captured; what waits is still delivered.
+    pub(crate) fn close(&self) {
+        if let Some(queue) = &self.inner.queue {
+            queue.close();
         }
+    }
+
+    /// The deferred tier, when there is one.
+    pub(crate) fn queue(&self) -> Option<&Arc<Queue>> {
+        self.inner.queue.as_ref()
+    }
+
+    /// Statistics of the deferred tier, when something is deferred.
+    pub(crate) fn stats(&self) -> Option<Value> {
+        self.inner.queue.as_ref().map(|queue| queue.stats())
     }
 
     /// Contained failures so far.
     pub(crate) fn failures(&self) -> Vec<RecorderFailure> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.inner.failures).clone()
+    }
+
+    /// Inline observers that were slow, when diagnostics measure.
+    pub(crate) fn slow(&self) -> Vec<Str> {
+        lock(&self.inner.slow).clone()
     }
 
     /// One row per observer that contributes one, in attach order.
     pub(crate) fn rows(&self, run: &RunId) -> Vec<RecorderRow> {
         let mut rows = Vec::new();
-        for listener in self.listeners.iter().filter(|listener| !listener.hidden) {
-            let taken = catch_unwind(AssertUnwindSafe(|| listener.recorder.snapshot(run)));
-            match taken {
+        for listener in self.inner.listeners.iter().filter(|listener| !listener.hidden) {
+            let ListenerKind::Sync(recorder) = &listener.kind else { continue };
+            match catch_unwind(AssertUnwindSafe(|| recorder.snapshot(run))) {
                 Ok(Some(bundle)) => rows.push(RecorderRow {
                     id: listener.id.clone(),
                     name: bundle.name,
@@ -214,7 +245,9 @@ impl Observers {
                     extra: Object::new(),
                 }),
                 Ok(None) => {}
-                Err(panic) => self.count(&listener.id, "snapshot", &RecorderError::new(panic_text(&*panic))),
+                Err(panic) => {
+                    self.inner.count(&listener.id, "snapshot", &RecorderError::new(panic_text(&*panic)));
+                }
             }
         }
         rows
@@ -222,13 +255,140 @@ impl Observers {
 
     /// The observer with this id, if it is a `T`.
     pub(crate) fn get<T: Recorder>(&self, id: &str) -> Option<Arc<T>> {
-        let listener = self.listeners.iter().find(|listener| &*listener.id == id)?;
-        let any: Arc<dyn Any + Send + Sync> = Arc::clone(&listener.recorder) as _;
+        let listener = self.inner.listeners.iter().find(|listener| &*listener.id == id)?;
+        let ListenerKind::Sync(recorder) = &listener.kind else { return None };
+        let any: Arc<dyn Any + Send + Sync> = Arc::clone(recorder) as _;
         any.downcast::<T>().ok()
     }
 }
 
-fn contain(call: impl FnOnce() -> HookResult) -> HookResult {
+impl Drop for Observers {
+    /// A worker never outlives its queue's use: it drains what it holds, then ends (OBS-134).
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Inner {
+    fn deliver(&self, at: &At<'_>, time: &Cell<Option<u64>>, payload: &Payload, skip: Option<&Str>) {
+        let hook = payload.hook();
+        let cx = |seq| EventCx {
+            run_id: at.run_id,
+            leg: at.leg,
+            traversal: at.traversal,
+            namespace: at.namespace,
+            seq,
+            root_commits: at.root_commits,
+            log_commits: at.log_commits,
+            time: EventTime::Live { clock: at.clock, cell: time },
+            log: at.log,
+        };
+        let next_seq = || self.seq.fetch_add(1, Ordering::Relaxed);
+        let queue = self.queue.as_ref().filter(|_| self.deferred.contains(hook));
+        let seq = match queue {
+            Some(queue) => queue.capture(next_seq, |seq| Event::capture(&cx(seq), payload), skip),
+            None => next_seq(),
+        };
+        if !self.inline.contains(hook) {
+            return;
+        }
+        let cx = cx(seq);
+        let Some(list) = self.per_hook.get(hook as usize) else { return };
+        for position in list {
+            let Some(listener) = self.listeners.get(*position as usize) else { continue };
+            let ListenerKind::Sync(recorder) = &listener.kind else { continue };
+            if skip == Some(&listener.id) {
+                continue;
+            }
+            let from = self.measure.then(Instant::now);
+            let result = contain(|| recorder.on_event(&cx, payload));
+            if from.is_some_and(|from| from.elapsed() > SLOW_CALL) {
+                self.note_slow(&listener.id);
+            }
+            if let Err(error) = result {
+                self.failed(&listener.id, at, time, payload, error);
+            }
+        }
+    }
+
+    fn note_slow(&self, id: &Str) {
+        let mut slow = lock(&self.slow);
+        if !slow.contains(id) {
+            slow.push(id.clone());
+            tracing::warn!(target: "footprint", recorder = &**id, "an inline observer took more than 5 ms");
+        }
+    }
+
+    /// A contained failure becomes one event for the other observers; a failure while reporting a failure is
+    /// only counted (OBS-45).
+    fn failed(
+        &self,
+        id: &Str,
+        at: &At<'_>,
+        time: &Cell<Option<u64>>,
+        payload: &Payload,
+        error: RecorderError,
+    ) {
+        let hook = payload.hook();
+        self.count(id, hook.json_name(), &error);
+        if hook != Hook::ScopeError && (self.inline | self.deferred).contains(Hook::ScopeError) {
+            let report = failure_event(id, payload, error).into();
+            self.deliver(at, time, &report, Some(id));
+        }
+    }
+
+    /// The same for a deferred listener, some time after the event.
+    pub(super) fn failed_later(&self, id: &Str, event: &Event, error: RecorderError) {
+        let cx = event.cx.as_cx();
+        let at = At {
+            run_id: cx.run_id,
+            leg: cx.leg,
+            traversal: cx.traversal,
+            namespace: cx.namespace,
+            root_commits: cx.root_commits,
+            log_commits: cx.log_commits,
+            clock: &FixedClock(event.cx.timestamp),
+            log: cx.log,
+        };
+        self.failed(id, &at, &Cell::new(None), &event.payload, error);
+    }
+
+    pub(super) fn count(&self, id: &Str, hook: &str, error: &RecorderError) {
+        let mut failures = lock(&self.failures);
+        match failures.iter_mut().find(|row| row.id == *id && &*row.hook == hook) {
+            Some(row) => row.count += 1,
+            None => {
+                failures.push(RecorderFailure {
+                    id: id.clone(),
+                    hook: hook.into(),
+                    count: 1,
+                    first_message: error.message.as_str().into(),
+                });
+                drop(failures);
+                tracing::warn!(target: "footprint", recorder = &**id, hook, "an observer failed: {error}");
+            }
+        }
+    }
+}
+
+/// The time of an event that was captured earlier.
+struct FixedClock(u64);
+
+impl Clock for FixedClock {
+    fn now_ms(&self) -> u64 {
+        self.0
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_millis(self.0)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn contain(call: impl FnOnce() -> HookResult) -> HookResult {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(RecorderError::new(panic_text(&*panic))))
 }
 
@@ -239,9 +399,7 @@ fn failure_event(id: &Str, failed: &Payload, error: RecorderError) -> ScopeError
         Payload::Commit(_) => (FailedOperation::Commit, None),
         _ => (FailedOperation::Write, None),
     };
-    let error = StructuredError {
-        name: Some("RecorderError".to_owned()),
-        ..StructuredError::new(error.message)
-    };
+    let error =
+        StructuredError { name: Some("RecorderError".to_owned()), ..StructuredError::new(error.message) };
     ScopeErrorEvent { recorder: id.clone(), error, operation, key }
 }

@@ -7,13 +7,16 @@
 //! | `context` | where and when an event happened |
 //! | `recorder` | what observers return and contribute |
 //! | `dispatch` | lists per hook, isolation of failing observers |
-//! | `queue` | the deferred tier |
+//! | `queue_config`, `queue` | the deferred tier: settings and delivery |
+//! | `digest` | bounded digests of values |
 
 mod context;
+mod digest;
 mod dispatch;
 mod events;
 mod hooks;
 mod queue;
+mod queue_config;
 mod recorder;
 
 pub use context::{
@@ -27,7 +30,10 @@ pub use events::{
     SubflowRegisteredEvent, ThrottledEvent, WriteEvent, WriteOp,
 };
 pub use hooks::{Channel, Event, Hook, Interest, Payload, Recorder};
-pub use queue::{AsyncRecorder, Capture, Envelope, InvalidQueueOption, ObserverQueueConfig, Overflow};
+pub use digest::digest;
+pub use queue_config::{
+    AsyncRecorder, Capture, DrainReport, Envelope, EnvelopeFuture, InvalidQueueOption, ObserverQueueConfig, Overflow,
+};
 pub use recorder::{Delivery, HookResult, RecorderBundle, RecorderError};
 
 pub(crate) use dispatch::{At, Observers};

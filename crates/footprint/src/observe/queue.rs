@@ -1,113 +1,481 @@
-//! The deferred tier: one bounded queue per run (OBS §9).
+//! The deferred tier: one bounded queue per run, drained by one worker (OBS §9).
+//!
+//! Capture happens at the dispatch site, after redaction, in the order of `seq`. Delivery holds the consumer
+//! lock, so every listener sees one order whoever delivers: the worker, a producer that helps, or the
+//! terminal flush. The worker is a task of the surrounding tokio runtime, or a thread where there is none; it
+//! starts with the first captured event and ends when the queue is closed and empty.
 
-use std::time::Duration;
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
-use super::{Event, HookResult, Interest};
+use tokio::sync::Notify;
 
-/// What happens to an event that arrives at a full queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Overflow {
-    /// The oldest waiting event is lost.
-    #[default]
-    DropOldest,
-    /// One in `sample_every` arrivals is admitted while the queue is full; the rest are lost.
-    Sample,
-    /// The producer delivers from the head itself until there is room.
-    Block,
+use super::dispatch::{Inner, ListenerKind, contain};
+use super::{
+    Capture, DrainReport, Envelope, Event, HookResult, Interest, ObserverQueueConfig, Overflow,
+};
+use crate::value::{Object, Str, Value};
+
+/// Rounds a terminal flush drains what its own deliveries cause.
+const TERMINAL_ROUNDS: usize = 1000;
+/// Flush times kept for the percentile.
+const FLUSH_TIMES: usize = 128;
+
+/// One deferred observer.
+pub(super) struct DeferredListener {
+    id: Str,
+    kind: ListenerKind,
+    interest: Interest,
+    lane: Mutex<Lane>,
 }
 
-/// How much of an event is kept while it waits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Capture {
-    /// The whole event; values are shared, so this costs pointers.
-    #[default]
-    Clone,
-    /// A bounded digest of the payload.
-    Summary,
-    /// Accepted as a synonym of [`Capture::Clone`].
-    Ref,
+/// What is known of one listener's deliveries.
+#[derive(Default)]
+struct Lane {
+    events: u64,
+    total: Duration,
+    last: Duration,
+    inflight: usize,
+    backlog: VecDeque<Arc<Event>>,
+    lost: u64,
 }
 
-/// Settings of a run's observer queue (OBS-121).
-#[derive(Clone, Debug, PartialEq)]
-pub struct ObserverQueueConfig {
-    /// Bound of the queue; at least 1.
-    pub max_queue: usize,
-    /// What happens at the bound.
-    pub overflow: Overflow,
-    /// Sampling rate of [`Overflow::Sample`]; at least 1.
-    pub sample_every: u32,
-    /// Time one delivery batch may take; `None` is unlimited.
-    pub flush_budget: Option<Duration>,
-    /// How much of an event is kept.
-    pub capture: Capture,
-    /// Unfinished futures one asynchronous listener may have before its events wait; at least 1.
-    pub max_inflight: usize,
-}
-
-impl Default for ObserverQueueConfig {
-    fn default() -> Self {
-        Self {
-            max_queue: 10_000,
-            overflow: Overflow::default(),
-            sample_every: 10,
-            flush_budget: Some(Duration::from_millis(2)),
-            capture: Capture::default(),
-            max_inflight: 64,
-        }
+impl DeferredListener {
+    pub(super) fn new(id: Str, kind: ListenerKind, interest: Interest) -> Self {
+        Self { id, kind, interest, lane: Mutex::default() }
     }
 }
 
-/// A queue option that cannot work.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("observer queue option `{option}` cannot be {value}")]
-pub struct InvalidQueueOption {
-    /// The option's name.
-    pub option: &'static str,
-    /// The refused value.
-    pub value: String,
+/// An event that waits, and who must not get it.
+struct Waiting {
+    event: Arc<Event>,
+    skip: Option<Str>,
 }
 
-impl ObserverQueueConfig {
-    /// Refuses values that cannot work.
-    pub fn check(&self) -> Result<(), InvalidQueueOption> {
-        let refuse = |option, value: String| Err(InvalidQueueOption { option, value });
-        if self.max_queue == 0 {
-            return refuse("max_queue", "0".to_owned());
+#[derive(Default)]
+struct State {
+    items: VecDeque<Waiting>,
+    closed: bool,
+    worker: bool,
+    saturated_arrivals: u32,
+    drops: u64,
+    flushes: u64,
+    budget_exhausted: u64,
+    inline_deliveries: u64,
+    stranded: u64,
+    flush_times: VecDeque<Duration>,
+}
+
+/// The queue of one run.
+pub(crate) struct Queue {
+    config: ObserverQueueConfig,
+    listeners: Vec<DeferredListener>,
+    observers: Weak<Inner>,
+    state: Mutex<State>,
+    /// Held while events are handed to listeners.
+    consumer: Mutex<()>,
+    work: Notify,
+    thread_work: Condvar,
+    /// Futures of asynchronous listeners.
+    inflight: AtomicU64,
+    done: AtomicU64,
+    failed: AtomicU64,
+    settled: Notify,
+}
+
+thread_local! {
+    /// This thread is inside a delivery: what it captures must not wait for itself.
+    static DELIVERING: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Queue {
+    pub(super) fn new(
+        config: ObserverQueueConfig,
+        listeners: Vec<DeferredListener>,
+        observers: Weak<Inner>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            config,
+            listeners,
+            observers,
+            state: Mutex::default(),
+            consumer: Mutex::default(),
+            work: Notify::new(),
+            thread_work: Condvar::new(),
+            inflight: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            settled: Notify::new(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A leg begins.
+    pub(super) fn open(&self) {
+        self.state().closed = false;
+    }
+
+    /// Nothing more is captured.
+    pub(super) fn close(&self) {
+        self.state().closed = true;
+        self.wake();
+    }
+
+    fn wake(&self) {
+        self.work.notify_one();
+        self.thread_work.notify_all();
+    }
+
+    /// Takes one event in, in the order of its number.
+    pub(super) fn capture(
+        self: &Arc<Self>,
+        next_seq: impl FnOnce() -> u64,
+        make: impl FnOnce(u64) -> Event,
+        skip: Option<&Str>,
+    ) -> u64 {
+        if self.config.overflow == Overflow::Block {
+            self.help();
         }
-        if self.sample_every == 0 {
-            return refuse("sample_every", "0".to_owned());
+        let mut state = self.state();
+        let seq = next_seq();
+        if state.closed {
+            return seq;
         }
-        if self.max_inflight == 0 {
-            return refuse("max_inflight", "0".to_owned());
+        let full = state.items.len() >= self.config.max_queue;
+        let admitted = match self.config.overflow {
+            _ if !full => {
+                state.saturated_arrivals = 0;
+                true
+            }
+            Overflow::DropOldest => {
+                state.items.pop_front();
+                state.drops += 1;
+                true
+            }
+            Overflow::Sample => {
+                state.saturated_arrivals += 1;
+                state.drops += 1;
+                let admitted = state.saturated_arrivals.is_multiple_of(self.config.sample_every);
+                if admitted {
+                    state.items.pop_front();
+                }
+                admitted
+            }
+            // A producer that is itself being told enqueues past the bound (OBS-128).
+            Overflow::Block => true,
+        };
+        if admitted {
+            let mut event = make(seq);
+            if self.config.capture == Capture::Summary {
+                event.payload = event.payload.digested();
+            }
+            state.items.push_back(Waiting { event: Arc::new(event), skip: skip.cloned() });
+            let start = !std::mem::replace(&mut state.worker, true);
+            drop(state);
+            if start {
+                self.start_worker();
+            }
+            self.wake();
         }
-        if self.flush_budget == Some(Duration::ZERO) {
-            return refuse("flush_budget", "zero".to_owned());
+        seq
+    }
+
+    /// A producer at the bound delivers from the head on its own thread until there is room.
+    fn help(self: &Arc<Self>) {
+        while self.state().items.len() >= self.config.max_queue {
+            if DELIVERING.get() > 0 {
+                self.state().inline_deliveries += 1;
+                return;
+            }
+            let _consumer = self.consumer.lock().unwrap_or_else(PoisonError::into_inner);
+            let head = {
+                let mut state = self.state();
+                if state.items.len() < self.config.max_queue {
+                    return;
+                }
+                state.inline_deliveries += 1;
+                state.items.pop_front()
+            };
+            if let Some(head) = head {
+                self.hand_out(&head);
+            }
         }
-        Ok(())
+    }
+
+    /// Delivers a batch: at most the backlog seen at its start, at least one, stopping at the budget. Says
+    /// whether something is left.
+    fn batch(self: &Arc<Self>, budget: Option<Duration>) -> bool {
+        let _consumer = self.consumer.lock().unwrap_or_else(PoisonError::into_inner);
+        let backlog = self.state().items.len();
+        if backlog == 0 {
+            return false;
+        }
+        let from = Instant::now();
+        for delivered in 0..backlog {
+            let Some(next) = self.state().items.pop_front() else { break };
+            self.hand_out(&next);
+            if delivered + 1 < backlog && budget.is_some_and(|budget| from.elapsed() >= budget) {
+                self.state().budget_exhausted += 1;
+                break;
+            }
+        }
+        let mut state = self.state();
+        state.flushes += 1;
+        if state.flush_times.len() == FLUSH_TIMES {
+            state.flush_times.pop_front();
+        }
+        state.flush_times.push_back(from.elapsed());
+        !state.items.is_empty()
+    }
+
+    /// Tells every listener; called with only the consumer lock held.
+    fn hand_out(self: &Arc<Self>, waiting: &Waiting) {
+        DELIVERING.set(DELIVERING.get() + 1);
+        let event = &waiting.event;
+        for (at, listener) in self.listeners.iter().enumerate() {
+            if !listener.interest.contains(event.hook()) || waiting.skip.as_ref() == Some(&listener.id) {
+                continue;
+            }
+            match &listener.kind {
+                ListenerKind::Sync(recorder) => {
+                    let from = Instant::now();
+                    let result = contain(|| recorder.on_event(&event.cx.as_cx(), &event.payload));
+                    let took = from.elapsed();
+                    {
+                        let mut lane = lane(listener);
+                        lane.events += 1;
+                        lane.total += took;
+                        lane.last = took;
+                    }
+                    self.report(listener, event, result);
+                }
+                ListenerKind::Async(_) => self.start_async(at, Arc::clone(event)),
+            }
+        }
+        DELIVERING.set(DELIVERING.get() - 1);
+    }
+
+    fn report(&self, listener: &DeferredListener, event: &Event, result: HookResult) {
+        if let (Err(error), Some(observers)) = (result, self.observers.upgrade()) {
+            observers.failed_later(&listener.id, event, error);
+        }
+    }
+
+    /// Starts an asynchronous listener's future, or lets the event wait behind its limit.
+    fn start_async(self: &Arc<Self>, at: usize, event: Arc<Event>) {
+        let Some(listener) = self.listeners.get(at) else { return };
+        {
+            let mut lane = lane(listener);
+            if lane.inflight >= self.config.max_inflight {
+                if lane.backlog.len() >= self.config.max_queue {
+                    lane.lost += 1;
+                    if self.config.overflow == Overflow::Sample {
+                        return;
+                    }
+                    lane.backlog.pop_front();
+                }
+                lane.backlog.push_back(event);
+                return;
+            }
+            lane.inflight += 1;
+            lane.events += 1;
+        }
+        self.inflight.fetch_add(1, Ordering::AcqRel);
+        let ListenerKind::Async(recorder) = &listener.kind else { return };
+        let mut future = None;
+        let made = contain(|| {
+            future = Some(recorder.on_envelope(Envelope { event: Arc::clone(&event) }));
+            Ok(())
+        });
+        let queue = Arc::clone(self);
+        let from = Instant::now();
+        let Some(mut future) = future.filter(|_| made.is_ok()) else {
+            queue.async_settled(at, &event, made, from);
+            return;
+        };
+        spawn(async move {
+            let result = std::future::poll_fn(|cx| {
+                let mut polled = std::task::Poll::Pending;
+                let kept = contain(|| {
+                    polled = future.as_mut().poll(cx);
+                    Ok(())
+                });
+                match kept {
+                    Ok(()) => polled,
+                    Err(panic) => std::task::Poll::Ready(Err(panic)),
+                }
+            })
+            .await;
+            queue.async_settled(at, &event, result, from);
+        });
+    }
+
+    fn async_settled(self: &Arc<Self>, at: usize, event: &Event, result: HookResult, from: Instant) {
+        let Some(listener) = self.listeners.get(at) else { return };
+        match &result {
+            Ok(()) => self.done.fetch_add(1, Ordering::AcqRel),
+            Err(_) => self.failed.fetch_add(1, Ordering::AcqRel),
+        };
+        self.report(listener, event, result);
+        let next = {
+            let mut lane = lane(listener);
+            lane.inflight = lane.inflight.saturating_sub(1);
+            lane.last = from.elapsed();
+            let took = lane.last;
+            lane.total += took;
+            lane.backlog.pop_front()
+        };
+        self.inflight.fetch_sub(1, Ordering::AcqRel);
+        if let Some(next) = next {
+            self.start_async(at, next);
+        }
+        self.settled.notify_waiters();
+    }
+
+    fn start_worker(self: &Arc<Self>) {
+        let queue = Arc::clone(self);
+        #[cfg(feature = "rt")]
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                loop {
+                    if queue.batch(queue.config.flush_budget) {
+                        tokio::task::yield_now().await;
+                    } else if queue.worker_may_end() {
+                        return;
+                    } else {
+                        queue.work.notified().await;
+                    }
+                }
+            });
+            return;
+        }
+        std::thread::spawn(move || {
+            loop {
+                if queue.batch(queue.config.flush_budget) {
+                    continue;
+                }
+                if queue.worker_may_end() {
+                    return;
+                }
+                let state = queue.state();
+                if state.items.is_empty() && !state.closed {
+                    drop(queue.thread_work.wait(state).unwrap_or_else(PoisonError::into_inner));
+                }
+            }
+        });
+    }
+
+    fn worker_may_end(&self) -> bool {
+        let mut state = self.state();
+        let ends = state.closed && state.items.is_empty();
+        if ends {
+            state.worker = false;
+        }
+        ends
+    }
+
+    /// Before a run hands over its report, everything captured so far is delivered; what deliveries cause is
+    /// drained in rounds, and the rest is counted.
+    pub(super) fn flush_at_end(self: &Arc<Self>) {
+        let mut rounds = 0;
+        while rounds < TERMINAL_ROUNDS && self.batch(None) {
+            rounds += 1;
+        }
+        let mut state = self.state();
+        state.closed = true;
+        let left = state.items.len();
+        if left > 0 {
+            state.items.clear();
+            state.stranded += left as u64;
+            drop(state);
+            tracing::warn!(target: "footprint", left, "observers kept causing events at the end of a run");
+        } else {
+            drop(state);
+        }
+        self.wake();
+    }
+
+    /// Flushes, then waits for open futures until they are settled or the time is over.
+    pub(crate) async fn drain(self: &Arc<Self>, timeout: Duration) -> DrainReport {
+        while self.batch(None) {}
+        let mut timer = std::pin::pin!(crate::walk::sleep(timeout));
+        let mut late = false;
+        while self.inflight.load(Ordering::Acquire) > 0 && !late {
+            let settled = self.settled.notified();
+            let mut settled = std::pin::pin!(settled);
+            settled.as_mut().enable();
+            if self.inflight.load(Ordering::Acquire) == 0 {
+                break;
+            }
+            std::future::poll_fn(|cx| {
+                if timer.as_mut().poll(cx).is_ready() {
+                    late = true;
+                    return std::task::Poll::Ready(());
+                }
+                settled.as_mut().poll(cx)
+            })
+            .await;
+        }
+        let waiting: usize = self.listeners.iter().map(|listener| lane(listener).backlog.len()).sum();
+        DrainReport {
+            done: self.done.load(Ordering::Acquire),
+            failed: self.failed.load(Ordering::Acquire),
+            pending: self.inflight.load(Ordering::Acquire) + (waiting + self.state().items.len()) as u64,
+        }
+    }
+
+    /// The `observerStats` of a snapshot (OBS-135).
+    pub(super) fn stats(&self) -> Value {
+        let mut listeners = Object::new();
+        for listener in &self.listeners {
+            let lane = lane(listener);
+            let mut row = Object::new();
+            row.insert("events", Value::from(lane.events));
+            row.insert("totalMs", millis(lane.total));
+            row.insert("lastFlushMs", millis(lane.last));
+            if lane.lost > 0 {
+                row.insert("lost", Value::from(lane.lost));
+            }
+            listeners.insert(listener.id.clone(), Value::Object(row));
+        }
+        let state = self.state();
+        let mut times: Vec<Duration> = state.flush_times.iter().copied().collect();
+        times.sort();
+        let p95 = times.get((times.len() * 95 / 100).min(times.len().saturating_sub(1))).copied();
+        let mut out = Object::new();
+        out.insert("depth", Value::from(state.items.len() as u64));
+        out.insert("drops", Value::from(state.drops));
+        out.insert("flushes", Value::from(state.flushes));
+        out.insert("budgetExhausted", Value::from(state.budget_exhausted));
+        out.insert("p95FlushMs", millis(p95.unwrap_or_default()));
+        out.insert("inlineDeliveries", Value::from(state.inline_deliveries));
+        out.insert("inflight", Value::from(self.inflight.load(Ordering::Acquire)));
+        out.insert("perListener", Value::Object(listeners));
+        out.insert("terminalStranded", Value::from(state.stranded));
+        Value::Object(out)
     }
 }
 
-/// One captured event on its way to deferred listeners.
-#[derive(Clone, Debug)]
-pub struct Envelope {
-    /// The event, with its context.
-    pub event: std::sync::Arc<Event>,
+fn lane(listener: &DeferredListener) -> MutexGuard<'_, Lane> {
+    listener.lane.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A listener whose hook is asynchronous; deferred by nature (OBS-33).
-pub trait AsyncRecorder: Send + Sync + 'static {
-    /// Unique name of this observer.
-    fn id(&self) -> &str;
+fn millis(duration: Duration) -> Value {
+    Value::from_serialize(&(duration.as_secs_f64() * 1e3)).unwrap_or_default()
+}
 
-    /// The hooks this observer wants.
-    fn interest(&self) -> Interest {
-        Interest::ALL
+/// Runs a future beside the run: on the surrounding tokio runtime, or on a thread of its own.
+fn spawn(future: impl Future<Output = ()> + Send + 'static) {
+    #[cfg(feature = "rt")]
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(future);
+        return;
     }
-
-    /// Receives every event it is interested in, started in order.
-    fn on_envelope(
-        &self,
-        envelope: Envelope,
-    ) -> std::pin::Pin<Box<dyn std::future::Future<Output = HookResult> + Send + 'static>>;
+    std::thread::spawn(move || crate::detach::Spawner::block_on(future));
 }

@@ -206,16 +206,23 @@ struct Reader {
 }
 
 impl LogView {
-    /// Steps that read (what holds) a key, ascending, each once.
-    fn readers_of(&self, key: &StateKey) -> Vec<Reader> {
+    /// Steps whose first commit is in a range and that read (what holds) a key, ascending, each once.
+    fn readers_of(&self, key: &StateKey, range: std::ops::RangeInclusive<u32>) -> Vec<Reader> {
         let index = self.index();
         let by_symbol = self.readers();
         let mut found: Vec<Reader> = Vec::new();
         // The root key, and — inside branch namespaces — the key as the branch names it.
         let names = key.segments().iter().step_by(2).filter_map(|s| index.symbol_of(s));
         for symbol in names {
-            for step in by_symbol.get(symbol as usize).into_iter().flatten() {
-                let Some(first) = index.step(*step).map(|s| s.first) else { continue };
+            let steps = by_symbol.get(symbol as usize).map_or(&[][..], |s| s);
+            let first_of = |step: &u32| index.step(*step).map_or(u32::MAX, |s| s.first);
+            // Steps are numbered in order of their first commits.
+            let from = steps.partition_point(|s| first_of(s) < *range.start());
+            for step in steps.get(from..).unwrap_or_default() {
+                let first = first_of(step);
+                if first > *range.end() {
+                    break;
+                }
                 if self.reads_key(*step, symbol, key) {
                     found.push(Reader { step: *step, first, symbol });
                 }
@@ -242,7 +249,7 @@ impl LogView {
         let located = self.locate(key);
         let mut moments: Vec<Moment> = Vec::new();
         let mut notes = self.standing_notes();
-        for reader in self.readers_of(key).into_iter().filter(|r| r.first < end) {
+        for reader in self.readers_of(key, 0..=end.saturating_sub(1)).into_iter().filter(|r| r.first < end) {
             let from = located.last_before(reader.first);
             if from.is_none() {
                 add(&mut notes, Note::of(NoteCode::PreRunOrigin));
@@ -302,7 +309,7 @@ impl LogView {
         let end = before.map_or(u32::MAX, |c| u32::try_from(c.0).unwrap_or(u32::MAX));
         let written = self.locate(key).last_before(end);
         let mut walk = Forward::new(self, options);
-        let lives = written.is_some() || !self.readers_of(key).is_empty();
+        let lives = written.is_some() || !self.readers_of(key, 0..=u32::MAX).is_empty();
         let missing = (!lives).then(|| {
             if self.is_empty() { KeyMissing::EmptyLog } else { KeyMissing::NeverWritten }
         });
@@ -388,9 +395,9 @@ impl<'a> Forward<'a> {
             None => writers.first(),
         };
         let until = next.copied().unwrap_or(u32::MAX);
-        for reader in self.view.readers_of(&key) {
-            let lives = reader.first <= until && from.is_none_or(|from| reader.first > from);
-            if lives && !self.feed(node, depth, &reader) {
+        let born = from.map_or(0, |from| from + 1);
+        for reader in self.view.readers_of(&key, born..=until) {
+            if !self.feed(node, depth, &reader) {
                 self.truncated.by_depth = true;
                 return;
             }

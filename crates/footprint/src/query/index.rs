@@ -1,8 +1,10 @@
 //! The index of one log: built once, extended commit by commit, asked by binary search (OBS-144, OBS-145).
 
 use super::hash::FastMap;
+use super::symbols::{Addresses, Seen, Symbols};
+use super::tree::TreeIndex;
 use crate::ids::RuntimeStageId;
-use crate::snapshot::{CommitLog, LogGap};
+use crate::snapshot::{CommitLog, ExecutionTree, LogGap};
 use crate::state::Bundle;
 use crate::value::{Str, Value};
 use crate::verbs::Verb;
@@ -56,14 +58,17 @@ pub(super) struct GapRow {
 #[derive(Debug)]
 pub struct LogIndex {
     pub(super) len: u32,
-    symbols: FastMap<Str, u32>,
-    pub(super) names: Vec<Str>,
+    symbols: Symbols,
     pub(super) nodes: Vec<PathNode>,
+    /// Root key symbol → node; most rows are there.
+    roots_of: Vec<u32>,
     edges: FastMap<(u32, u32), u32>,
-    steps_by_id: FastMap<RuntimeStageId, u32>,
+    addresses: Addresses,
     pub(super) steps: Vec<Step>,
     pub(super) step_of: Vec<u32>,
-    stages: FastMap<Str, Vec<u32>>,
+    stage_ids: Symbols,
+    /// Commits per stage id.
+    stages: Vec<Vec<u32>>,
     pub(super) namespaces: Vec<Vec<Str>>,
     namespace_ids: FastMap<Vec<Str>, u32>,
     /// Reads per step, as symbols: `reads[read_starts[s]..read_starts[s + 1]]`.
@@ -74,20 +79,25 @@ pub struct LogIndex {
     pub(super) gap_rows: Vec<GapRow>,
     pub(super) misnumbered: u32,
     pub(super) rows: u64,
+    /// Commits that store placeholders, ascending.
+    pub(super) redacting: Vec<u32>,
+    /// Whether any row says what was read before it.
+    rows_say_reads: bool,
 }
 
 impl Default for LogIndex {
     fn default() -> Self {
         Self {
             len: 0,
-            symbols: FastMap::default(),
-            names: Vec::new(),
+            symbols: Symbols::default(),
             nodes: vec![PathNode { parent: NONE, symbol: NONE, ..PathNode::default() }],
+            roots_of: Vec::new(),
             edges: FastMap::default(),
-            steps_by_id: FastMap::default(),
+            addresses: Addresses::default(),
             steps: Vec::new(),
             step_of: Vec::new(),
-            stages: FastMap::default(),
+            stage_ids: Symbols::default(),
+            stages: Vec::new(),
             namespaces: Vec::new(),
             namespace_ids: FastMap::default(),
             read_starts: vec![0],
@@ -97,6 +107,8 @@ impl Default for LogIndex {
             gap_rows: Vec::new(),
             misnumbered: 0,
             rows: 0,
+            redacting: Vec::new(),
+            rows_say_reads: false,
         }
     }
 }
@@ -111,7 +123,7 @@ impl LogIndex {
     /// An index of everything a log holds so far; reads are added by [`LogIndex::set_reads`].
     pub(super) fn of(log: &CommitLog) -> Self {
         let mut index = Self::default();
-        index.steps_by_id.reserve(log.len());
+        index.addresses.reserve(log.len());
         index.steps.reserve(log.len());
         index.step_of.reserve(log.len());
         index.extend(log);
@@ -120,35 +132,35 @@ impl LogIndex {
 
     /// Takes up the commits that came since (a live log grows at its end only).
     pub(super) fn extend(&mut self, log: &CommitLog) {
+        let mut seen = Seen::new();
+        let gaps = !log.gaps().is_empty();
         for (at, bundle) in log.iter().enumerate().skip(self.len as usize) {
-            match log.gap(at) {
+            match log.gap(at).filter(|_| gaps) {
                 Some(gap) => self.push_gap(gap),
-                None => self.push(bundle),
+                None => self.push(bundle, &mut seen),
             }
         }
     }
 
-    fn push(&mut self, bundle: &Bundle) {
+    fn push(&mut self, bundle: &Bundle, seen: &mut Seen) {
         let commit = self.len;
         self.len += 1;
         self.misnumbered += u32::from(bundle.idx.0 != commit as usize);
-        self.push_step(&bundle.runtime_stage_id, commit);
-        match self.stages.get_mut(&bundle.stage_id) {
-            Some(commits) => commits.push(commit),
-            None => {
-                self.stages.insert(bundle.stage_id.clone(), vec![commit]);
-            }
+        self.push_step(bundle, commit, seen);
+        if !bundle.redacted_paths.is_empty() {
+            self.redacting.push(commit);
         }
         self.rows += bundle.rows.len() as u64;
         let mut own_namespace = None;
         for row in &bundle.rows {
+            self.rows_say_reads |= row.read_keys.is_some();
             let segments = row.path.segments();
-            if own_namespace.is_none() {
+            if own_namespace.is_none() && segments.len() > 2 {
                 own_namespace = namespace_of_row(segments);
             }
             let mut node = TOP;
             for segment in segments {
-                node = self.child(node, segment);
+                node = self.child(node, segment, seen);
                 if let Some(n) = self.nodes.get_mut(node as usize) {
                     push_once(&mut n.touched, commit);
                 }
@@ -185,46 +197,46 @@ impl LogIndex {
         }
     }
 
-    fn push_step(&mut self, id: &RuntimeStageId, commit: u32) {
+    fn push_step(&mut self, bundle: &Bundle, commit: u32, seen: &mut Seen) {
+        let id = &bundle.runtime_stage_id;
         let next = self.steps.len() as u32;
         let anonymous = id.stage_id().is_empty();
-        let step = if anonymous {
-            next
-        } else {
-            match self.steps_by_id.get(id) {
-                Some(step) => *step,
-                None => {
-                    self.steps_by_id.insert(id.clone(), next);
-                    next
-                }
-            }
-        };
+        let step = if anonymous { next } else { self.addresses.place(id, seen, next) };
         if step == next {
             self.steps.push(Step { first: commit, more: Vec::new(), namespace: NONE });
         } else if let Some(known) = self.steps.get_mut(step as usize) {
             known.more.push(commit);
         }
         self.step_of.push(step);
-    }
-
-    pub(super) fn symbol(&mut self, name: &Str) -> u32 {
-        if let Some(symbol) = self.symbols.get(name) {
-            return *symbol;
+        let stage = self.stage_ids.intern(&bundle.stage_id, seen) as usize;
+        if stage >= self.stages.len() {
+            self.stages.resize(stage + 1, Vec::new());
         }
-        let symbol = self.names.len() as u32;
-        self.names.push(name.clone());
-        self.symbols.insert(name.clone(), symbol);
-        symbol
+        if let Some(commits) = self.stages.get_mut(stage) {
+            commits.push(commit);
+        }
     }
 
-    fn child(&mut self, node: u32, segment: &Str) -> u32 {
-        let symbol = self.symbol(segment);
-        if let Some(child) = self.edges.get(&(node, symbol)) {
+    fn child(&mut self, node: u32, segment: &Str, seen: &mut Seen) -> u32 {
+        let symbol = self.symbols.intern(segment, seen);
+        if node == TOP {
+            if symbol as usize >= self.roots_of.len() {
+                self.roots_of.resize(self.symbols.len(), NONE);
+            }
+            if let Some(root) = self.roots_of.get(symbol as usize).filter(|r| **r != NONE) {
+                return *root;
+            }
+        } else if let Some(child) = self.edges.get(&(node, symbol)) {
             return *child;
         }
         let child = self.nodes.len() as u32;
         self.nodes.push(PathNode { parent: node, symbol, ..PathNode::default() });
-        self.edges.insert((node, symbol), child);
+        match self.roots_of.get_mut(symbol as usize).filter(|_| node == TOP) {
+            Some(root) => *root = child,
+            None => {
+                self.edges.insert((node, symbol), child);
+            }
+        }
         if let Some(parent) = self.nodes.get_mut(node as usize) {
             parent.children.push(child);
         }
@@ -242,26 +254,56 @@ impl LogIndex {
         id
     }
 
-    /// Sets what each step read. `of` is asked once per step, in order, and pushes symbols; it returns whether reads are recorded for it.
-    pub(super) fn set_reads(&mut self, mut of: impl FnMut(&mut Self, u32, &mut Vec<u32>) -> bool) {
+    /// Sets what each step read: the keys of its frame's `stageReads`, and what its rows say was read before them.
+    pub(super) fn set_reads(&mut self, log: &CommitLog, tree: &ExecutionTree, frames: &TreeIndex) {
+        let mut seen = Seen::new();
+        let mut frame_of = vec![None; self.steps.len()];
+        for (id, frame) in tree.iter() {
+            if let Some(step) = self.addresses.find(&frame.runtime_stage_id, &mut seen)
+                && frames.frame_is(id)
+                && let Some(slot) = frame_of.get_mut(step as usize)
+            {
+                *slot = Some(id);
+            }
+        }
         self.reads.clear();
         self.read_starts.clear();
         self.read_starts.push(0);
         self.steps_with_reads = 0;
         self.reads_recorded = false;
-        let mut keys = Vec::new();
         for step in 0..self.steps.len() as u32 {
-            keys.clear();
-            let recorded = of(self, step, &mut keys);
-            self.reads_recorded |= recorded;
             let start = self.reads.len();
-            for key in &keys {
-                if !self.reads.get(start..).is_some_and(|known| known.contains(key)) {
-                    self.reads.push(*key);
+            let at = frame_of.get(step as usize).copied().flatten();
+            if let Some((at, frame)) = at.and_then(|at| Some((at, tree.get(at)?))) {
+                self.reads_recorded |= frame.stage_reads.is_some();
+                for key in frame.stage_reads.iter().flat_map(|reads| reads.keys()) {
+                    let symbol = self.symbols.intern(key, &mut seen);
+                    self.reads.push(symbol);
                 }
+                if let Some(namespace) = frames.namespace(at) {
+                    let namespace = self.namespace(namespace.to_vec());
+                    if let Some(step) = self.steps.get_mut(step as usize).filter(|s| s.namespace == NONE) {
+                        step.namespace = namespace;
+                    }
+                }
+            }
+            if self.rows_say_reads {
+                self.add_row_reads(log, step, start, &mut seen);
             }
             self.steps_with_reads += u32::from(self.reads.len() > start);
             self.read_starts.push(self.reads.len() as u32);
+        }
+    }
+
+    fn add_row_reads(&mut self, log: &CommitLog, step: u32, start: usize, seen: &mut Seen) {
+        let commits: Vec<u32> = self.step(step).into_iter().flat_map(Step::commits).collect();
+        let rows = commits.iter().filter_map(|c| log.get(*c as usize)).flat_map(|b| b.rows.iter());
+        for key in rows.filter_map(|r| r.read_keys.as_ref()).flat_map(|keys| keys.iter()) {
+            self.reads_recorded = true;
+            let symbol = self.symbols.intern(key, seen);
+            if !self.reads.get(start..).is_some_and(|known| known.contains(&symbol)) {
+                self.reads.push(symbol);
+            }
         }
     }
 
@@ -275,11 +317,19 @@ impl LogIndex {
     }
 
     pub(super) fn name(&self, symbol: u32) -> &str {
-        self.names.get(symbol as usize).map_or("", |n| n)
+        self.symbols.text(symbol).map_or("", |n| n)
+    }
+
+    pub(super) fn shared_name(&self, symbol: u32) -> Option<&Str> {
+        self.symbols.text(symbol)
+    }
+
+    pub(super) fn symbol_count(&self) -> usize {
+        self.symbols.len()
     }
 
     pub(super) fn symbol_of(&self, name: &str) -> Option<u32> {
-        self.symbols.get(name).copied()
+        self.symbols.get(name)
     }
 
     pub(super) fn node(&self, node: u32) -> Option<&PathNode> {
@@ -297,12 +347,12 @@ impl LogIndex {
 
     /// The step with this address.
     pub(super) fn step_of_id(&self, id: &RuntimeStageId) -> Option<u32> {
-        self.steps_by_id.get(id).copied()
+        self.addresses.get(id)
     }
 
     /// Ascending commits of a stage id.
     pub(super) fn stage_commits(&self, stage_id: &str) -> &[u32] {
-        self.stages.get(stage_id).map_or(&[], |c| c)
+        self.stage_ids.get(stage_id).and_then(|s| self.stages.get(s as usize)).map_or(&[], |c| c)
     }
 
     /// Follows segments from the top as far as something is written there: the nodes passed, the last one for the longest prefix.
@@ -311,15 +361,18 @@ impl LogIndex {
         let mut node = TOP;
         for segment in segments {
             let symbol = self.symbols.get(segment.as_ref());
-            let Some(child) = symbol.and_then(|s| self.edges.get(&(node, *s))) else { break };
-            passed.push(*child);
-            node = *child;
+            let Some(child) = symbol.and_then(|s| self.child_of(node, s)) else { break };
+            passed.push(child);
+            node = child;
         }
         passed
     }
 
     /// The node of a child segment.
     pub(super) fn child_of(&self, node: u32, symbol: u32) -> Option<u32> {
+        if node == TOP {
+            return self.roots_of.get(symbol as usize).copied().filter(|r| *r != NONE);
+        }
         self.edges.get(&(node, symbol)).copied()
     }
 
@@ -327,7 +380,7 @@ impl LogIndex {
     pub(super) fn path(&self, mut node: u32) -> Vec<Str> {
         let mut segments = Vec::new();
         while let Some(n) = self.node(node).filter(|n| n.parent != NONE) {
-            segments.extend(self.names.get(n.symbol as usize).cloned());
+            segments.extend(self.symbols.text(n.symbol).cloned());
             node = n.parent;
         }
         segments.reverse();

@@ -181,7 +181,7 @@ impl LogView {
         let index = self.index();
         let namespace = index.step(step).map_or(NONE, |s| s.namespace);
         if let Some(segments) = index.namespaces.get(namespace as usize) {
-            let name = index.names.get(symbol as usize)?;
+            let name = index.shared_name(symbol)?;
             let mut end = segments.len();
             while end > 0 {
                 let path = segments.iter().take(end).chain([name]).cloned();
@@ -226,7 +226,7 @@ impl ReadKey {
     /// The key for people, with dots.
     pub(super) fn label(&self, index: &LogIndex) -> Str {
         match self {
-            Self::Root(symbol) => index.names.get(*symbol as usize).cloned().unwrap_or_default(),
+            Self::Root(symbol) => index.shared_name(*symbol).cloned().unwrap_or_default(),
             Self::Nested(key) => key.to_string().into(),
         }
     }

@@ -41,6 +41,7 @@ mod notes;
 mod quality;
 mod slice;
 mod step;
+mod symbols;
 #[cfg(test)]
 mod tests;
 mod trace;

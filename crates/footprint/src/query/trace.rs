@@ -87,7 +87,7 @@ impl TraceQuery {
 
     /// Mount paths that ran, each once.
     pub fn subflow_paths(&self) -> impl Iterator<Item = &Str> {
-        self.0.snapshot.subflow_results.keys().filter(|key| !is_execution_key(key))
+        self.0.snapshot.subflow_paths()
     }
 
     /// Mount addresses that ran, one per execution.

@@ -1,7 +1,7 @@
 //! Facts of an execution tree that queries need: frames by address, who hangs where, branch namespaces, governing decisions.
 
-use super::hash::FastMap;
 use super::index::NONE;
+use super::symbols::{Addresses, Seen};
 use crate::ids::{RuntimeStageId, split_stage_id};
 use crate::snapshot::{ExecutionTree, FrameRecord, NodeId};
 use crate::state::RUNS_KEY;
@@ -40,7 +40,8 @@ fn children_kind(frame: &FrameRecord) -> Children {
 /// One pass over a tree, with an explicit stack; malformed arenas (shared or cyclic links) are walked once per frame.
 #[derive(Debug, Default)]
 pub(super) struct TreeIndex {
-    by_id: FastMap<RuntimeStageId, NodeId>,
+    addresses: Addresses,
+    is_first: Vec<bool>,
     links: Vec<Link>,
     /// The decider or selector that let a frame run, as far as the tree says.
     governors: Vec<Option<NodeId>>,
@@ -60,7 +61,9 @@ impl TreeIndex {
             namespace_of: vec![NONE; tree.len()],
             ..Self::default()
         };
-        out.by_id.reserve(tree.len());
+        let mut addressed = Seen::new();
+        out.addresses.reserve(tree.len());
+        out.is_first = vec![false; tree.len()];
         let mut seen = vec![false; tree.len()];
         let mut pending: Vec<(NodeId, Link, Option<NodeId>, u32)> =
             tree.root().map(|root| (root, Link::Root, None, NONE)).into_iter().collect();
@@ -72,7 +75,10 @@ impl TreeIndex {
             }
             out.place(at, link, governor, namespace);
             out.order.push(id);
-            out.by_id.entry(frame.runtime_stage_id.clone()).or_insert(id);
+            let first = out.addresses.place(&frame.runtime_stage_id, &mut addressed, id.0) == id.0;
+            if let Some(slot) = out.is_first.get_mut(at) {
+                *slot = first;
+            }
             if let Some(next) = frame.next {
                 pending.push((next, Link::Next(id), governor, namespace));
             }
@@ -116,7 +122,12 @@ impl TreeIndex {
 
     /// The frame of a step.
     pub(super) fn frame(&self, id: &RuntimeStageId) -> Option<NodeId> {
-        self.by_id.get(id).copied()
+        self.addresses.get(id).map(NodeId)
+    }
+
+    /// Whether a frame is reachable and the first with its address.
+    pub(super) fn frame_is(&self, id: NodeId) -> bool {
+        self.is_first.get(id.0 as usize).is_some_and(|first| *first)
     }
 
     pub(super) fn link(&self, id: NodeId) -> Link {

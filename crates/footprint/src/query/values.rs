@@ -154,9 +154,9 @@ impl LogView {
         if anchor.is_none() && touches > 0 && self.parts.initial.is_none() {
             partial.push(Partial::NestedRows);
         }
-        let from = anchor.map_or(0, |a| touched.partition_point(|c| *c < a));
-        let folded = touched.get(from..touches).unwrap_or_default();
-        if folded.iter().filter_map(|c| self.bundle(*c)).any(|b| hides(b, key)) {
+        let since = anchor.unwrap_or(0);
+        let redacting = index.redacting.iter().filter(|c| (since..end).contains(*c));
+        if redacting.filter_map(|c| self.bundle(*c)).any(|b| hides(b, key)) {
             partial.push(Partial::Redacted);
         }
         let state = self.root_state(root, key.root(), touches);

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::births::ArrayHistory;
-use super::index::{LogIndex, NONE};
-use super::tree::{TreeIndex, read_keys};
+use super::index::LogIndex;
+use super::tree::TreeIndex;
 use super::values::Checkpoints;
 use super::{Note, NoteCode, QueryError, StateKey};
 use crate::ids::{CommitIdx, RuntimeStageId};
@@ -125,7 +125,7 @@ impl LogView {
     pub(super) fn readers(&self) -> &[Vec<u32>] {
         self.readers.get_or_init(|| {
             let index = self.index();
-            let mut readers = vec![Vec::new(); index.names.len()];
+            let mut readers = vec![Vec::new(); index.symbol_count()];
             for step in 0..index.steps.len() as u32 {
                 for symbol in index.reads_of(step) {
                     if let Some(list) = readers.get_mut(*symbol as usize) {
@@ -143,36 +143,7 @@ impl LogView {
     }
 
     fn add_reads(&self, index: &mut LogIndex) {
-        let (tree, log) = (&self.parts.tree, &self.parts.log);
-        let frames = self.tree_index();
-        index.set_reads(|index, step, keys| {
-            let Some((first, commits)) = index.step(step).map(|s| (s.first, s.commits().collect::<Vec<_>>()))
-            else {
-                return false;
-            };
-            let id = log.get(first as usize).map(|b| &b.runtime_stage_id);
-            let frame = id.and_then(|id| frames.frame(id));
-            let mut recorded = false;
-            if let Some((at, frame)) = frame.and_then(|at| Some((at, tree.get(at)?))) {
-                recorded = frame.stage_reads.is_some();
-                for (key, _) in read_keys(frame) {
-                    keys.push(index.symbol(key));
-                }
-                if let Some(namespace) = frames.namespace(at) {
-                    let namespace = index.namespace(namespace.to_vec());
-                    if let Some(step) = index.steps.get_mut(step as usize).filter(|s| s.namespace == NONE) {
-                        step.namespace = namespace;
-                    }
-                }
-            }
-            for bundle in commits.iter().filter_map(|c| log.get(*c as usize)) {
-                for key in bundle.rows.iter().filter_map(|r| r.read_keys.as_ref()).flat_map(|k| k.iter()) {
-                    recorded = true;
-                    keys.push(index.symbol(key));
-                }
-            }
-            recorded
-        });
+        index.set_reads(&self.parts.log, &self.parts.tree, self.tree_index());
     }
 
     /// The commits.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::{CommitLog, ExecutionTree};
+use crate::ids::is_execution_key;
 use crate::state::{CommitValues, WriteProvenance};
 use crate::value::{Object, Str, Value};
 
@@ -144,4 +145,16 @@ pub struct Snapshot {
     pub log_address: Option<LogAddress>,
     /// Fields a newer or foreign writer added, kept for rewriting (OBS-186).
     pub extra: Object,
+}
+
+impl Snapshot {
+    /// One subflow execution, by mount address (that execution) or by mount path (the last one) — in that order (ENG-141, ENG-142).
+    pub fn subtree(&self, address_or_path: &str) -> Option<&SubflowResult> {
+        self.subflow_results.get(address_or_path).map(|result| &**result)
+    }
+
+    /// Mount paths that ran, each once.
+    pub fn subflow_paths(&self) -> impl Iterator<Item = &Str> {
+        self.subflow_results.keys().filter(|key| !is_execution_key(key))
+    }
 }

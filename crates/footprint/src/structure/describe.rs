@@ -35,15 +35,27 @@ struct Writer<'a> {
 
 enum Step<'a> {
     /// The node that has this number at this depth of nesting.
-    Node { node: StructureRef<'a>, depth: usize, number: usize },
+    Node {
+        node: StructureRef<'a>,
+        depth: usize,
+        number: usize,
+    },
     /// A branch or fork child that has something to say.
-    Child { child: StructureRef<'a>, depth: usize },
-    Line { depth: usize, text: String },
+    Child {
+        child: StructureRef<'a>,
+        depth: usize,
+    },
+    Line {
+        depth: usize,
+        text: String,
+    },
 }
 
 fn describe(root: StructureRef<'_>) -> String {
-    let mut writer =
-        Writer { text: format!("{}\nSteps:", header(root)), waiting: vec![Step::Node { node: root, depth: 0, number: 1 }] };
+    let mut writer = Writer {
+        text: format!("{}\nSteps:", header(root)),
+        waiting: vec![Step::Node { node: root, depth: 0, number: 1 }],
+    };
     while let Some(step) = writer.waiting.pop() {
         match step {
             Step::Node { node, depth, number } => writer.node(node, depth, number),
@@ -77,7 +89,11 @@ impl<'a> Writer<'a> {
         if let Some(inner) = node.subflow() {
             after.push(Step::Node { node: inner, depth: depth + 1, number: 1 });
         }
-        after.extend(node.children().filter(|child| speaks(*child)).map(|child| Step::Child { child, depth: depth + 1 }));
+        after.extend(
+            node.children()
+                .filter(|child| speaks(*child))
+                .map(|child| Step::Child { child, depth: depth + 1 }),
+        );
         match node.next() {
             Some(next) if next.is_loop_reference => {
                 after.push(Step::Line { depth: depth + 1, text: format!("loops back to {}", next.id) });

@@ -60,7 +60,10 @@ impl NodeType {
 
 /// The fields of one structure node, links to other nodes apart. Absent fields do not apply (ENG §4.1).
 #[derive(Clone, Debug, Default, PartialEq)]
-#[allow(missing_docs, reason = "the fields are the recorded ones, in Rust case; the table of ENG 4.1 describes each")]
+#[allow(
+    missing_docs,
+    reason = "the fields are the recorded ones, in Rust case; the table of ENG 4.1 describes each"
+)]
 pub struct StructureNode {
     pub name: Str,
     pub id: Str,
@@ -214,7 +217,10 @@ fn take_shared(inner: &mut Inner, into: &mut Vec<Structure>) {
 
 impl fmt::Debug for Structure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Structure").field("root", &self.0.root.node.id).field("nodes", &self.node_count()).finish()
+        f.debug_struct("Structure")
+            .field("root", &self.0.root.node.id)
+            .field("nodes", &self.node_count())
+            .finish()
     }
 }
 

@@ -14,8 +14,8 @@ use crate::value::{Object, Str, Value};
 ///
 /// let chart = Chart::builder(Stage::new("price", |_: Scope| async { Ok(()) }).named("Price")).build()?;
 /// let document = chart.to_openapi(&OpenApi { title: Some("Prices".into()), ..OpenApi::default() });
-/// assert_eq!(document["openapi"], "3.1.0".into());
-/// assert_eq!(document["info"]["title"], "Prices".into());
+/// assert_eq!(document["openapi"], "3.1.0");
+/// assert_eq!(document["info"]["title"], "Prices");
 /// assert!(document["paths"].get("/price").is_some());
 /// # Ok::<(), footprint::chart::BuildErrors>(())
 /// ```
@@ -91,7 +91,7 @@ impl Chart {
     /// let chart = Chart::builder(Stage::new("price list", |_: Scope| async { Ok(()) })).build()?;
     /// assert!(chart.to_mcp_tool(&McpTool::default()).is_err());
     /// let tool = chart.to_mcp_tool(&McpTool { name: Some("price-list".into()), ..McpTool::default() })?;
-    /// assert_eq!(tool["inputSchema"]["type"], "object".into());
+    /// assert_eq!(tool["inputSchema"]["type"], "object");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -115,7 +115,12 @@ fn close(builder: &mut StructureBuilder, id: StructureNodeId, offset: usize) -> 
 }
 
 /// Reads one field that is no link. `null` means absent; a form that is not the known one is kept as it is.
-fn field(node: &mut StructureNode, key: Str, kind: TokenKind, reader: &mut JsonReader<'_>) -> Result<(), JsonError> {
+fn field(
+    node: &mut StructureNode,
+    key: Str,
+    kind: TokenKind,
+    reader: &mut JsonReader<'_>,
+) -> Result<(), JsonError> {
     if kind == TokenKind::Null && KNOWN.contains(&&*key) {
         return reader.read_null();
     }
@@ -127,9 +132,31 @@ fn field(node: &mut StructureNode, key: Str, kind: TokenKind, reader: &mut JsonR
 }
 
 const KNOWN: &[&str] = &[
-    "name", "id", "type", "description", "icon", "tags", "retryAttempts", "hasDecider", "hasSelector", "branchIds", "defaultBranch",
-    "isStreaming", "streamId", "isPausable", "isParallelChild", "parallelGroupId", "isSubflowRoot", "subflowId", "subflowName",
-    "isLazy", "convergeAt", "isDynamicParallel", "loopTarget", "isLoopReference", "iterationCount",
+    "name",
+    "id",
+    "type",
+    "description",
+    "icon",
+    "tags",
+    "retryAttempts",
+    "hasDecider",
+    "hasSelector",
+    "branchIds",
+    "defaultBranch",
+    "isStreaming",
+    "streamId",
+    "isPausable",
+    "isParallelChild",
+    "parallelGroupId",
+    "isSubflowRoot",
+    "subflowId",
+    "subflowName",
+    "isLazy",
+    "convergeAt",
+    "isDynamicParallel",
+    "loopTarget",
+    "isLoopReference",
+    "iterationCount",
 ];
 
 /// Whether the value went into a field. A `false` flag says no more than an absent one, and is taken too.

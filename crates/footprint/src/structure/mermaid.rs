@@ -8,8 +8,20 @@ use crate::structure::StructureRef;
 
 /// Words Mermaid reads as syntax where a node id may stand.
 const SYNTAX_WORDS: &[&str] = &[
-    "end", "graph", "subgraph", "flowchart", "direction", "style", "linkStyle", "class", "classDef", "click", "call", "href",
-    "default", "interpolate",
+    "end",
+    "graph",
+    "subgraph",
+    "flowchart",
+    "direction",
+    "style",
+    "linkStyle",
+    "class",
+    "classDef",
+    "click",
+    "call",
+    "href",
+    "default",
+    "interpolate",
 ];
 
 impl Chart {

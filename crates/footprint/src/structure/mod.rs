@@ -26,11 +26,14 @@ mod recorder;
 mod runtime;
 mod walk;
 
-pub use doc::{NodeType, Structure, StructureBuilder, StructureChildren, StructureNode, StructureNodeId, StructureRef};
+pub use doc::{
+    NodeType, Structure, StructureBuilder, StructureChildren, StructureNode, StructureNodeId, StructureRef,
+};
 pub use documents::{InvalidToolName, McpTool, OpenApi};
 pub use json_in::StructureError as StructureReadError;
 pub use recorder::{
-    DeciderComplete, EdgeAdded, EdgeKind, LoopEdgeAdded, StageAdded, StructureError, StructureRecorder, SubflowMounted,
+    DeciderComplete, EdgeAdded, EdgeKind, LoopEdgeAdded, StageAdded, StructureError, StructureRecorder,
+    SubflowMounted,
 };
 pub use runtime::RuntimeFacts;
 pub use walk::{StructureItem, StructureWalk, walk_structure};

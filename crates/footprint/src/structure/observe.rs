@@ -8,8 +8,8 @@ use crate::chart::Chart;
 use crate::error::panic_text;
 use crate::structure::walk::chain_end;
 use crate::structure::{
-    DeciderComplete, EdgeAdded, EdgeKind, LoopEdgeAdded, StageAdded, StructureError, StructureRecorder, StructureRef,
-    SubflowMounted,
+    DeciderComplete, EdgeAdded, EdgeKind, LoopEdgeAdded, StageAdded, StructureError, StructureRecorder,
+    StructureRef, SubflowMounted,
 };
 use crate::value::Str;
 
@@ -155,7 +155,8 @@ impl<'a> Telling<'a, '_> {
 
     fn failed(&mut self, observer: &dyn StructureRecorder, method: &str, message: String) {
         if self.failures.len() < ERROR_CAP {
-            let recorder_id = catch_unwind(AssertUnwindSafe(|| Str::from(observer.id()))).unwrap_or_else(|_| Str::from("?"));
+            let recorder_id = catch_unwind(AssertUnwindSafe(|| Str::from(observer.id())))
+                .unwrap_or_else(|_| Str::from("?"));
             self.failures.push(StructureError { recorder_id, method: Str::from(method), message });
         } else if self.failures.len() == ERROR_CAP {
             self.failures.push(StructureError {

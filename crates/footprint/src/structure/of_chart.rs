@@ -43,7 +43,8 @@ fn eager(node: &Node) -> Option<&Chart> {
 /// Precondition: every eagerly mounted chart has its structure.
 fn of_chart(chart: &Chart) -> Structure {
     let mut builder = StructureBuilder::new();
-    let slots: Vec<StructureNodeId> = chart.nodes().map(|(_, node)| builder.add(fields(chart, node))).collect();
+    let slots: Vec<StructureNodeId> =
+        chart.nodes().map(|(_, node)| builder.add(fields(chart, node))).collect();
     for (idx, node) in chart.nodes() {
         let Some(&slot) = slots.get(idx.position()) else { continue };
         let children: Vec<_> = match &node.kind {
@@ -110,7 +111,8 @@ fn fields(chart: &Chart, node: &Node) -> StructureNode {
             shown.has_decider = true;
             shown.branch_ids = Some(decider.branches.iter().map(|branch| branch.id.clone()).collect());
             let default = decider.default.filter(|_| decider.default_declared);
-            shown.default_branch = default.and_then(|at| decider.branches.get(at)).map(|branch| branch.id.clone());
+            shown.default_branch =
+                default.and_then(|at| decider.branches.get(at)).map(|branch| branch.id.clone());
         }
         NodeKind::Selector(selector) => {
             shown.node_type = NodeType::Selector;

@@ -44,7 +44,13 @@ impl RuntimeFacts {
     }
 
     /// A for-each made a branch: its segment (`review~2`), display name and chart. The same segment again replaces the earlier one.
-    pub fn branch(&mut self, for_each: impl Into<Str>, segment: impl Into<Str>, name: impl Into<Str>, structure: Structure) {
+    pub fn branch(
+        &mut self,
+        for_each: impl Into<Str>,
+        segment: impl Into<Str>,
+        name: impl Into<Str>,
+        structure: Structure,
+    ) {
         let (segment, name) = (segment.into(), name.into());
         let branches = self.branches.entry(for_each.into()).or_default();
         match branches.iter_mut().find(|(known, ..)| *known == segment) {
@@ -68,16 +74,30 @@ impl RuntimeFacts {
 
     /// The structure with these facts in it. Mounted charts without facts stay shared.
     pub fn apply(&self, structure: &Structure) -> Structure {
-        if self.resolved.is_empty() && self.branches.is_empty() && self.chains.is_empty() && self.iterations.is_empty() {
+        if self.resolved.is_empty()
+            && self.branches.is_empty()
+            && self.chains.is_empty()
+            && self.iterations.is_empty()
+        {
             return structure.clone();
         }
-        Copying { facts: self, below: self.paths_with_facts(), builder: StructureBuilder::new(), waiting: Vec::new() }
-            .run(structure.root())
+        Copying {
+            facts: self,
+            below: self.paths_with_facts(),
+            builder: StructureBuilder::new(),
+            waiting: Vec::new(),
+        }
+        .run(structure.root())
     }
 
     /// Every mount path that has a fact somewhere below it.
     fn paths_with_facts(&self) -> HashSet<&str> {
-        let keys = self.resolved.keys().chain(self.branches.keys()).chain(self.chains.keys()).chain(self.iterations.keys());
+        let keys = self
+            .resolved
+            .keys()
+            .chain(self.branches.keys())
+            .chain(self.chains.keys())
+            .chain(self.iterations.keys());
         let mut paths = HashSet::new();
         for key in keys {
             let mut path = &**key;

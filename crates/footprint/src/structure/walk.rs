@@ -123,8 +123,14 @@ impl<'a> StructureWalk<'a> {
         if fans_in {
             for child in node.children() {
                 if let Some(end) = chain_end(child) {
-                    let to = child.node().converge_at.as_ref().map_or_else(|| to.clone(), |at| prefixed(path, at));
-                    self.give(StructureItem::Edge { from: prefixed(path, &end.id), to, kind: EdgeKind::Next, label: None });
+                    let to =
+                        child.node().converge_at.as_ref().map_or_else(|| to.clone(), |at| prefixed(path, at));
+                    self.give(StructureItem::Edge {
+                        from: prefixed(path, &end.id),
+                        to,
+                        kind: EdgeKind::Next,
+                        label: None,
+                    });
                 }
             }
         } else {

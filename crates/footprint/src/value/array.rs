@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::equal::{Pairs, same_so_far};
 use super::pvec::{PIter, PVec};
 use super::{Str, Value};
 
@@ -107,6 +108,19 @@ impl Array {
         }
     }
 
+    /// One level of deep equality.
+    pub(super) fn same_items<'a>(&'a self, other: &'a Self, later: &mut Pairs<'a>) -> bool {
+        if self.ptr_eq(other) {
+            return true;
+        }
+        match (&self.0, &other.0) {
+            (Some(a), Some(b)) if a.items.len() == b.items.len() => {
+                a.items.is_prefix_of(&b.items, |x, y| same_so_far(x, y, later))
+            }
+            _ => self.len() == other.len(),
+        }
+    }
+
     /// Whether both are the same shared list.
     pub fn ptr_eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -138,12 +152,6 @@ impl Node {
 /// Depth of a container that holds this value.
 pub(super) fn child_depth(item: &Value) -> u16 {
     u16::try_from(item.depth() + 1).unwrap_or(u16::MAX)
-}
-
-impl PartialEq for Array {
-    fn eq(&self, other: &Self) -> bool {
-        self.ptr_eq(other) || (self.len() == other.len() && self.is_prefix_of(other))
-    }
 }
 
 impl From<Vec<Value>> for Array {

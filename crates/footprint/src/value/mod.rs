@@ -25,6 +25,7 @@
 mod array;
 mod convert;
 mod de;
+mod equal;
 mod handoff;
 mod macros;
 mod number;
@@ -54,7 +55,7 @@ pub const MAX_DEPTH: usize = 512;
 ///
 /// Equality is deep and by value: numbers compare by value, objects without regard to key order, and
 /// subtrees that are the same node compare equal without being visited.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default)]
 pub enum Value {
     /// `null`.
     #[default]

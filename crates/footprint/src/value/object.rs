@@ -6,6 +6,7 @@ use rpds::HashTrieMapSync;
 use smallvec::SmallVec;
 
 use super::array::child_depth;
+use super::equal::{Pairs, same_so_far};
 use super::pvec::{PIter, PVec};
 use super::{Str, Value};
 
@@ -200,6 +201,32 @@ impl Object {
         self.iter().map(|(_, value)| value)
     }
 
+    /// One level of deep equality.
+    pub(super) fn same_entries<'a>(&'a self, other: &'a Self, later: &mut Pairs<'a>) -> bool {
+        if self.ptr_eq(other) {
+            return true;
+        }
+        if self.len() != other.len() {
+            return false;
+        }
+        match (self.body(), other.body()) {
+            (Some(Body::Flat { keys: a, values: x }), Some(Body::Flat { keys: b, values: y }))
+                if Arc::ptr_eq(a, b) =>
+            {
+                x.iter().zip(y).all(|(x, y)| same_so_far(x, y, later))
+            }
+            // One history: slots agree chunk by chunk, and shared chunks are skipped.
+            (Some(Body::Wide(a)), Some(Body::Wide(b)))
+                if a.keys.len() == b.keys.len() && a.keys.is_prefix_of(&b.keys, PartialEq::eq) =>
+            {
+                a.values.is_prefix_of(&b.values, |x, y| same_so_far(x, y, later))
+            }
+            _ => self
+                .iter()
+                .all(|(key, value)| other.get(key).is_some_and(|theirs| same_so_far(value, theirs, later))),
+        }
+    }
+
     /// Whether both are the same shared object.
     pub fn ptr_eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -269,31 +296,6 @@ impl Wide {
 
 fn flat_position(keys: &[Str], key: &str) -> Option<usize> {
     keys.iter().position(|candidate| **candidate == *key)
-}
-
-impl PartialEq for Object {
-    fn eq(&self, other: &Self) -> bool {
-        if self.ptr_eq(other) {
-            return true;
-        }
-        if self.len() != other.len() {
-            return false;
-        }
-        match (self.body(), other.body()) {
-            (Some(Body::Flat { keys: a, values: x }), Some(Body::Flat { keys: b, values: y }))
-                if Arc::ptr_eq(a, b) =>
-            {
-                x == y
-            }
-            // One history: slots agree chunk by chunk, and shared chunks are skipped.
-            (Some(Body::Wide(a)), Some(Body::Wide(b)))
-                if a.keys.len() == b.keys.len() && a.keys.is_prefix_of(&b.keys, PartialEq::eq) =>
-            {
-                a.values.is_prefix_of(&b.values, PartialEq::eq)
-            }
-            _ => self.iter().all(|(key, value)| other.get(key) == Some(value)),
-        }
-    }
 }
 
 impl<K: Into<Str> + AsRef<str>> FromIterator<(K, Value)> for Object {

@@ -124,7 +124,11 @@ impl<T: Clone> PVec<T> {
     }
 
     /// Whether every pair of items passes `same`, skipping chunks both sides share; `other` may be longer.
-    pub(super) fn is_prefix_of(&self, other: &Self, same: impl Fn(&T, &T) -> bool) -> bool {
+    pub(super) fn is_prefix_of<'a>(
+        &'a self,
+        other: &'a Self,
+        mut same: impl FnMut(&'a T, &'a T) -> bool,
+    ) -> bool {
         if self.len() > other.len() {
             return false;
         }

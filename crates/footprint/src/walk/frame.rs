@@ -14,6 +14,7 @@ use super::namespace::Namespace;
 use super::shared::{RunShared, lock, millis};
 use super::strand::Parent;
 use super::tree::{Hop, Link, LiveFrame, Message, NONE, shown_name};
+use super::warn::Warning;
 use crate::error::{ScopeError, StructuredError};
 use crate::ids::{ExecutionIndex, RuntimeStageId};
 use crate::observe::{
@@ -22,7 +23,7 @@ use crate::observe::{
 };
 use crate::scope::bags::put;
 use crate::state::{
-    Bundle, MapperRead, Path, Phase, Redaction, StagedOp, Staging, Tracking, WriteOperation, seed_ops,
+    Bundle, CommitValues, MapperRead, Path, Phase, Redaction, StagedOp, Staging, Tracking, WriteOperation, seed_ops,
 };
 use crate::stream::OpenStream;
 use crate::value::summary::{MarkerKind, marker};
@@ -594,6 +595,9 @@ impl FrameHandle {
             drop(core);
             return told.then(|| (bundle, Arc::from([])));
         }
+        if self.run.warnings.is_dev() && self.pass > 0 {
+            self.inspect_loop_writes(&staging);
+        }
         let (commit, kept) = self.run.redaction(staging.marked(), |redaction| {
             let policy = &self.run.policy;
             let commit = staging.encode(policy.commit_values, policy.write_provenance, redaction);
@@ -620,6 +624,23 @@ impl FrameHandle {
         told.then(|| (bundle, kept.mutations.into()))
     }
 
+    /// Dev diagnostics: values a loop writes again and again that make a record grow faster than it must.
+    fn inspect_loop_writes(&self, staging: &Staging) {
+        const LONG_LIST: usize = 64;
+        for record in staging.writes() {
+            let (Some(value), Some(key)) = (&record.value, record.path.segments().first()) else { continue };
+            if is_large(value) {
+                let warning = Warning::LargeValueInLoop { stage: self.id.clone(), key: key.clone() };
+                self.run.warnings.add(warning);
+            }
+            let is_list = matches!(value, Value::Array(items) if items.len() > LONG_LIST);
+            if is_list && self.run.policy.commit_values == CommitValues::Full {
+                let warning = Warning::FullValuesInLoop { stage: self.id.clone(), key: key.clone() };
+                self.run.warnings.add(warning);
+            }
+        }
+    }
+
     /// Commits the seed of a mounted level: the first bundle of *its* log, stamped with this mount.
     pub(super) fn seed(&self, inner: &Level, seed: &Object) {
         let mut staging = Staging::default();
@@ -638,6 +659,26 @@ impl FrameHandle {
         bundle.idx.0 = core.log.len();
         inner.push_bundle(&mut core, Arc::new(bundle));
     }
+}
+
+/// Whether a value takes more than 1 MiB, roughly.
+fn is_large(value: &Value) -> bool {
+    const LARGE: usize = 1 << 20;
+    let mut size = 0;
+    let mut waiting = vec![value.clone()];
+    while let Some(value) = waiting.pop() {
+        size += size_of::<Value>();
+        match &value {
+            Value::String(text) => size += text.len(),
+            Value::Array(items) => waiting.extend(items.iter().cloned()),
+            Value::Object(entries) => waiting.extend(entries.values().cloned()),
+            _ => {}
+        }
+        if size > LARGE {
+            return true;
+        }
+    }
+    false
 }
 
 /// A diagnostic bag.

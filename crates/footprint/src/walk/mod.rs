@@ -47,4 +47,5 @@ pub use warn::Warning;
 pub(crate) use resume::{Reentry, child_of};
 pub(crate) use run::{LegStart, output_of, policy_of, root_level};
 pub(crate) use shared::RunShared;
+pub(crate) use timer::sleep;
 pub(crate) use visits::Visits;

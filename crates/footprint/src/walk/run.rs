@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +25,7 @@ use crate::chart::{Chart, NodeIdx};
 use crate::error::{RunError, StructuredError, StageSource};
 use crate::ids::{RunId, RuntimeStageId};
 use crate::observe::{
-    At, FlowPauseEvent, Hook, LegKind, Observers, Payload, RunEndEvent, RunFailedEvent, RunLeg, RunMeta,
+    At, DrainReport, FlowPauseEvent, Hook, LegKind, Observers, Payload, RunEndEvent, RunFailedEvent, RunLeg, RunMeta,
     RunStartEvent,
 };
 use crate::pause::{PauseRecord, Resolved};
@@ -374,6 +375,15 @@ impl RunHandle {
     /// The record so far; detached and frozen.
     pub fn snapshot(&self) -> Snapshot {
         self.shared.snapshot(false, true)
+    }
+
+    /// Delivers what deferred observers have not seen yet, then waits for the futures of asynchronous ones, at
+    /// most this long. For shutdown; without deferred observers it answers at once.
+    pub async fn drain_observers(&self, timeout: Duration) -> DrainReport {
+        match self.shared.observers.queue() {
+            Some(queue) => queue.drain(timeout).await,
+            None => DrainReport::default(),
+        }
     }
 
     /// Ends the run: running stages are dropped at their next await, commit what they staged, and the run

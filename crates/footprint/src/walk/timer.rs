@@ -25,7 +25,6 @@ pub(crate) struct Sleeper {
 
 impl Timer {
     pub(crate) fn after(delay: Duration) -> Self {
-        #[allow(unexpected_cfgs, reason = "the feature arrives with the manifest's next change")]
         #[cfg(feature = "rt")]
         if tokio::runtime::Handle::try_current().is_ok()
             && let Ok(sleep) = std::panic::catch_unwind(|| Box::pin(tokio::time::sleep(delay)))
@@ -54,4 +53,10 @@ impl Timer {
             }
         }
     }
+}
+
+/// Waits for a time, wherever it is awaited.
+pub(crate) async fn sleep(delay: Duration) {
+    let mut timer = Timer::after(delay);
+    std::future::poll_fn(move |cx| timer.poll(cx)).await;
 }

@@ -10,6 +10,7 @@ use super::frame::{FrameHandle, Opening, Ownership};
 use super::shared::millis;
 use super::strand::{Answer, AuthorFuture, End, Now, Running, Strand};
 use super::timer::Timer;
+use super::warn::Warning;
 use crate::chart::{Body, NodeIdx, NodeKind, Step};
 use crate::decide::NoBranchMatched;
 use crate::error::{RunError, StageError, StageSource};
@@ -18,6 +19,9 @@ use crate::observe::{
 };
 use crate::scope::Scope;
 use crate::value::Value;
+
+/// A stage that holds the run's task longer than this starves its siblings (ENG-168).
+const HELD_TOO_LONG: Duration = Duration::from_millis(100);
 
 /// Runs author code and turns a panic into an error.
 pub(super) fn guarded<T>(call: impl FnOnce() -> Result<T, StageError>) -> Result<T, StageError> {
@@ -156,11 +160,17 @@ impl Driver {
         cx: &mut Context<'_>,
     ) -> Flow {
         let waker = (!strand.is_root()).then(|| self.waker(strand, cx));
+        let held = self.shared.warnings.is_dev().then(|| self.shared.clock.monotonic());
         let polled = match (&mut running.future, &waker) {
             (Some(future), None) => poll_author(future, cx),
             (Some(future), Some(waker)) => poll_author(future, &mut Context::from_waker(waker)),
             (None, _) => Poll::Ready(Err(StageError::new("the stage has no future"))),
         };
+        if let Some(from) = held
+            && self.shared.clock.monotonic().saturating_sub(from) > HELD_TOO_LONG
+        {
+            self.shared.warnings.add(Warning::HeldTask { stage: running.frame.id.clone() });
+        }
         // An interrupt is seen here whatever the function made of it (ENG-125).
         if running.frame.is_asking() {
             if let Some(future) = running.future.take() {

@@ -36,7 +36,6 @@ pub(crate) async fn call_llm(cx: StageCx) -> Result<(), StageError> {
     let began = cx.run.clock.monotonic();
     let response = call(&cx, iteration, prepared).await?;
     let elapsed = crate::run::millis(cx.run.clock.monotonic().saturating_sub(began));
-    lock(&cx.run.integrity).note_model_call();
     cx.turn.tracker.llm_ended();
     land(&cx, iteration, elapsed, &assembled, response)
 }

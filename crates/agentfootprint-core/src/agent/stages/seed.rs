@@ -2,6 +2,7 @@
 
 use agentfootprint_record::conventions::state;
 use agentfootprint_record::events::payload::AgentTurnStart;
+use agentfootprint_record::events::words::MessagePhase;
 use agentfootprint_record::message::Messages;
 use footprint::error::StageError;
 use footprint::value::{Array, Str, Value};
@@ -23,7 +24,7 @@ pub(crate) async fn seed(cx: StageCx) -> Result<(), StageError> {
     };
     write(&cx, &input.message, history, &resolved)?;
     if let Some(denial) = &input.denied {
-        moments::file_denial(&cx, denial, "input")?;
+        moments::file_denial(&cx, denial, &MessagePhase::Input)?;
     }
     cx.emit(|| AgentTurnStart::new(0_u64, input.message.clone()));
     Ok(())

@@ -19,7 +19,8 @@ pub struct ForeignFacts<'a> {
 
 static UNREACHABLE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)ETIMEDOUT|ECONNRESET|ECONNREFUSED|EAI_AGAIN|socket hang up").ok());
-static THROTTLED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)rate limit|too many requests").ok());
+static THROTTLED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?i)rate limit|too many requests").ok());
 
 /// The gate's word for a foreign error: its code first, then its status, then its text.
 ///

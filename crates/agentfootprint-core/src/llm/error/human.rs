@@ -9,15 +9,15 @@ use regex::Regex;
 
 use super::{LlmError, LlmErrorKind};
 
-const UNREACHABLE: &str =
-    "The AI service could not be reached. Check the network connection and the address in the provider settings, then try again.";
-const KEY_REJECTED: &str = "The AI service rejected the access key. Check or replace the key in the settings.";
+const UNREACHABLE: &str = "The AI service could not be reached. Check the network connection and the address in the provider settings, then try again.";
+const KEY_REJECTED: &str =
+    "The AI service rejected the access key. Check or replace the key in the settings.";
 const BUSY: &str = "The AI service is busy or the usage limit is reached. Wait a moment and try again.";
 const TOO_SLOW: &str = "The AI service took too long to answer. Try again, or ask for something simpler.";
 const VENDOR_PROBLEM: &str = "The AI service has a problem of its own right now. Try again later.";
-const REJECTED: &str = "The AI service rejected the request. Check that the model name is right and available to this account.";
-const TOO_LONG: &str =
-    "The conversation is too long for this AI model. Start a new conversation or shorten it; sending the same again will fail again.";
+const REJECTED: &str =
+    "The AI service rejected the request. Check that the model name is right and available to this account.";
+const TOO_LONG: &str = "The conversation is too long for this AI model. Start a new conversation or shorten it; sending the same again will fail again.";
 
 pub(super) fn human_message(error: &LlmError) -> String {
     match &error.kind {
@@ -25,9 +25,9 @@ pub(super) fn human_message(error: &LlmError) -> String {
         LlmErrorKind::NoCredential | LlmErrorKind::Auth => KEY_REJECTED.to_owned(),
         LlmErrorKind::RateLimited | LlmErrorKind::CircuitOpen { .. } => BUSY.to_owned(),
         LlmErrorKind::Timeout { .. } => TOO_SLOW.to_owned(),
-        LlmErrorKind::Transient | LlmErrorKind::StreamBroken { .. } | LlmErrorKind::StreamIncomplete { .. } => {
-            VENDOR_PROBLEM.to_owned()
-        }
+        LlmErrorKind::Transient
+        | LlmErrorKind::StreamBroken { .. }
+        | LlmErrorKind::StreamIncomplete { .. } => VENDOR_PROBLEM.to_owned(),
         LlmErrorKind::ContextWindowExceeded { .. } => TOO_LONG.to_owned(),
         LlmErrorKind::InvalidRequest | LlmErrorKind::ModelNotFound => REJECTED.to_owned(),
         LlmErrorKind::Foreign { .. } if error.gives_context_overflow() => TOO_LONG.to_owned(),

@@ -78,7 +78,11 @@ pub struct LlmErrorFacts {
 
 impl LlmError {
     /// An error of `adapter`. The message carries no prefix; displaying adds it, once.
-    pub fn new(kind: LlmErrorKind, adapter: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+    pub fn new(
+        kind: LlmErrorKind,
+        adapter: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
         LlmError(Box::new(LlmErrorFacts {
             kind,
             adapter: adapter.into(),
@@ -205,7 +209,9 @@ impl LlmError {
             | LlmErrorKind::Timeout { .. }
             | LlmErrorKind::MalformedToolArgs { .. }
             | LlmErrorKind::ToolUseLost => true,
-            LlmErrorKind::StreamIncomplete { delivered } | LlmErrorKind::StreamBroken { delivered } => !delivered,
+            LlmErrorKind::StreamIncomplete { delivered } | LlmErrorKind::StreamBroken { delivered } => {
+                !delivered
+            }
             LlmErrorKind::OllamaUnavailable { reason, .. } => *reason == OllamaReason::DaemonUnreachable,
             LlmErrorKind::Foreign { .. } => match self.status {
                 Some(status) => !(400..500).contains(&status) || status == 429,
@@ -235,7 +241,9 @@ impl LlmError {
             | LlmErrorKind::Timeout { .. }
             | LlmErrorKind::StreamIncomplete { .. }
             | LlmErrorKind::StreamBroken { .. }
-            | LlmErrorKind::OllamaUnavailable { reason: OllamaReason::DaemonUnreachable, .. } => ErrorKind::Transient,
+            | LlmErrorKind::OllamaUnavailable { reason: OllamaReason::DaemonUnreachable, .. } => {
+                ErrorKind::Transient
+            }
             LlmErrorKind::CircuitOpen { .. } => ErrorKind::CircuitOpen,
             LlmErrorKind::Foreign { .. } => classify_foreign(&ForeignFacts {
                 status: self.status,
@@ -328,7 +336,11 @@ impl fmt::Debug for LlmError {
 
 impl fmt::Display for LlmError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.adapter.is_empty() { f.write_str(&self.message) } else { write!(f, "[{}] {}", self.adapter, self.message) }
+        if self.adapter.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "[{}] {}", self.adapter, self.message)
+        }
     }
 }
 

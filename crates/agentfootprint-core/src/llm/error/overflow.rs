@@ -34,17 +34,23 @@ const PHRASES: &[&str] = &[
     r"input token count.{0,80}exceeds the maximum number of tokens allowed",
 ];
 
-static IS_OVERFLOW: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!("(?is){}", PHRASES.join("|"))).ok());
+static IS_OVERFLOW: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(&format!("(?is){}", PHRASES.join("|"))).ok());
 
 /// `A > L`, both stated in one breath.
-static PROMPT_SIZES: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(&format!(r"(?is)prompt is too long:?\s*{NUMBER}\s*tokens?\s*>\s*{NUMBER}")).ok());
+static PROMPT_SIZES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(&format!(r"(?is)prompt is too long:?\s*{NUMBER}\s*tokens?\s*>\s*{NUMBER}")).ok()
+});
 /// `I + O > L`.
-static SUM_SIZES: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(&format!(r"(?is)context limit:?\s*{NUMBER}\s*\+\s*{NUMBER}\s*>\s*{NUMBER}")).ok());
+static SUM_SIZES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(&format!(r"(?is)context limit:?\s*{NUMBER}\s*\+\s*{NUMBER}\s*>\s*{NUMBER}")).ok()
+});
 /// `input token count (A) … allowed (L)`, either parenthesis possibly empty.
 static COUNT_SIZES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(&format!(r"(?is)input token count\s*(?:\(\s*{NUMBER}?\s*\))?.{{0,120}}?allowed\s*(?:\(\s*{NUMBER}?\s*\))?")).ok()
+    Regex::new(&format!(
+        r"(?is)input token count\s*(?:\(\s*{NUMBER}?\s*\))?.{{0,120}}?allowed\s*(?:\(\s*{NUMBER}?\s*\))?"
+    ))
+    .ok()
 });
 static LIMIT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(
@@ -122,7 +128,9 @@ fn collect_texts<'a>(value: &'a serde_json::Value, depth: usize, out: &mut Vec<&
     match value {
         serde_json::Value::String(text) => out.push(text),
         serde_json::Value::Array(items) => items.iter().for_each(|item| collect_texts(item, depth + 1, out)),
-        serde_json::Value::Object(fields) => fields.values().for_each(|item| collect_texts(item, depth + 1, out)),
+        serde_json::Value::Object(fields) => {
+            fields.values().for_each(|item| collect_texts(item, depth + 1, out))
+        }
         _ => {}
     }
 }
@@ -140,7 +148,8 @@ fn stated_sizes(text: &str) -> Overflow {
         return Overflow { actual: group(&found, 1), limit: group(&found, 2) };
     }
     if let Some(found) = SUM_SIZES.as_ref().and_then(|re| re.captures(text)) {
-        let actual = group(&found, 1).zip(group(&found, 2)).map(|(input, output)| input.saturating_add(output));
+        let actual =
+            group(&found, 1).zip(group(&found, 2)).map(|(input, output)| input.saturating_add(output));
         return Overflow { actual, limit: group(&found, 3) };
     }
     let mut sizes = Overflow::default();
@@ -183,18 +192,33 @@ mod tests {
             ),
             ("Prompt is too long: 205000 tokens > 200000 maximum", (Some(205_000), Some(200_000))),
             ("prompt is too long", (None, None)),
-            ("input length and `max_tokens` exceed context limit: 190_000 + 20_000 > 200_000", (Some(210_000), Some(200_000))),
+            (
+                "input length and `max_tokens` exceed context limit: 190_000 + 20_000 > 200_000",
+                (Some(210_000), Some(200_000)),
+            ),
             ("Input is too long for requested model.", (None, None)),
             ("input too long for the requested model", (None, None)),
-            ("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300001 tokens.", (Some(300_001), Some(272_000))),
+            (
+                "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300001 tokens.",
+                (Some(300_001), Some(272_000)),
+            ),
             ("The request exceeds the maximum number of input tokens", (None, None)),
-            ("exceeds the maximum allowed number of input tokens: you sent 12 000 tokens", (Some(12_000), None)),
+            (
+                "exceeds the maximum allowed number of input tokens: you sent 12 000 tokens",
+                (Some(12_000), None),
+            ),
             (
                 "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
                 (Some(1_200_000), Some(1_048_576)),
             ),
-            ("The input token count () exceeds the maximum number of tokens allowed (1048576).", (None, Some(1_048_576))),
-            ("The input token count (1200000) exceeds the maximum number of tokens allowed ().", (Some(1_200_000), None)),
+            (
+                "The input token count () exceeds the maximum number of tokens allowed (1048576).",
+                (None, Some(1_048_576)),
+            ),
+            (
+                "The input token count (1200000) exceeds the maximum number of tokens allowed ().",
+                (Some(1_200_000), None),
+            ),
             ("The input token count exceeds the maximum number of tokens allowed", (None, None)),
         ];
         for (text, expected) in cases {

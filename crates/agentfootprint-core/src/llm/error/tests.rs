@@ -21,7 +21,12 @@ fn all_kinds() -> Vec<LlmErrorKind> {
         K::UnreadableResponse,
         K::UnreadableFrame,
         K::ResponseTooLarge { limit: 1 },
-        K::MalformedToolArgs { tool_name: "t".into(), tool_use_id: "i".into(), block_index: 0, raw_length: 3 },
+        K::MalformedToolArgs {
+            tool_name: "t".into(),
+            tool_use_id: "i".into(),
+            block_index: 0,
+            raw_length: 3,
+        },
         K::ToolUseLost,
         K::UnsupportedThinking { reason: ThinkingRefusal::Budget },
         K::UnsupportedToolChoice,
@@ -77,7 +82,9 @@ fn retryable_gate_kind_and_names_follow_the_table() {
         };
         assert_eq!(error.gate_kind(), gate, "{kind:?}");
         let (name, code) = match kind {
-            K::ContextWindowExceeded { .. } => ("ContextWindowExceededError", Some("ERR_CONTEXT_WINDOW_EXCEEDED")),
+            K::ContextWindowExceeded { .. } => {
+                ("ContextWindowExceededError", Some("ERR_CONTEXT_WINDOW_EXCEEDED"))
+            }
             K::CircuitOpen { .. } => ("CircuitOpenError", Some("ERR_CIRCUIT_OPEN")),
             K::UnsupportedThinking { .. } => ("UnsupportedThinkingError", None),
             K::UnsupportedToolChoice => ("UnsupportedToolChoiceError", None),
@@ -108,7 +115,8 @@ fn retryable_gate_kind_and_names_follow_the_table() {
 fn what_fails_again_is_not_resumable() {
     use LlmErrorKind as K;
     for kind in all_kinds() {
-        let resumable = !matches!(kind, K::ContextWindowExceeded { .. } | K::Auth | K::InvalidRequest | K::ModelNotFound);
+        let resumable =
+            !matches!(kind, K::ContextWindowExceeded { .. } | K::Auth | K::InvalidRequest | K::ModelNotFound);
         assert_eq!(of(kind.clone()).is_resumable(), resumable, "{kind:?}");
     }
     for status in [400, 404, 422] {
@@ -140,7 +148,8 @@ fn an_overflow_message_gives_the_fixes_in_order() {
         "cannot rescue",
         "prompt is too long",
     ];
-    let places: Vec<_> = order.iter().map(|word| text.find(word).unwrap_or_else(|| panic!("{word} missing"))).collect();
+    let places: Vec<_> =
+        order.iter().map(|word| text.find(word).unwrap_or_else(|| panic!("{word} missing"))).collect();
     assert!(places.is_sorted(), "{text}");
 }
 
@@ -152,7 +161,9 @@ fn human_sentences_are_chosen_by_kind_and_say_what_to_do() {
     assert!(say(K::Network).contains("network connection"));
     assert!(say(K::Auth).contains("key in the settings"));
     assert!(say(K::RateLimited).contains("Wait a moment"));
-    assert!(say(K::Timeout { phase: TimeoutPhase::Idle, limit: Duration::ZERO }).contains("something simpler"));
+    assert!(
+        say(K::Timeout { phase: TimeoutPhase::Idle, limit: Duration::ZERO }).contains("something simpler")
+    );
     assert!(say(K::Transient).contains("later"));
     assert!(say(K::InvalidRequest).contains("model name"));
     assert!(say(K::ModelNotFound).contains("model name"));
@@ -165,9 +176,15 @@ fn human_sentences_are_chosen_by_kind_and_say_what_to_do() {
 /// Proves LLM-33, LLM-34.
 #[test]
 fn foreign_errors_are_read_word_by_word() {
-    for phrase in
-        ["fetch failed", "Connection error.", "ENOTFOUND", "ECONNREFUSED", "ECONNRESET", "EAI_AGAIN", "socket hang up"]
-    {
+    for phrase in [
+        "fetch failed",
+        "Connection error.",
+        "ENOTFOUND",
+        "ECONNREFUSED",
+        "ECONNRESET",
+        "EAI_AGAIN",
+        "socket hang up",
+    ] {
         assert!(LlmError::foreign("E", phrase).human_message().contains("could not be reached"), "{phrase}");
     }
     let gate = |code: Option<&str>, status, text| classify_foreign(&ForeignFacts { status, code, text });
@@ -178,7 +195,9 @@ fn foreign_errors_are_read_word_by_word() {
     assert_eq!(gate(None, None, "connect ETIMEDOUT 1.2.3.4"), ErrorKind::Transient);
     assert_eq!(gate(None, None, "Too Many Requests"), ErrorKind::RateLimit);
     assert_eq!(gate(None, Some(400), "no such thing"), ErrorKind::Unknown);
-    assert!(LlmError::foreign("E", "the maximum context length is 5 tokens").human_message().contains("too long"));
+    assert!(
+        LlmError::foreign("E", "the maximum context length is 5 tokens").human_message().contains("too long")
+    );
 }
 
 #[test]
@@ -190,7 +209,9 @@ fn delivery_ends_the_chance_to_retry() {
 
 #[test]
 fn sources_are_reachable_and_excerpts_are_cut() {
-    let error = of(LlmErrorKind::Network).with_source(std::io::Error::other("reset")).with_body_excerpt(&"é".repeat(900));
+    let error = of(LlmErrorKind::Network)
+        .with_source(std::io::Error::other("reset"))
+        .with_body_excerpt(&"é".repeat(900));
     assert_eq!(error.source().unwrap().to_string(), "reset");
     assert!(error.body_excerpt.as_ref().unwrap().encode_utf16().count() <= 400);
 }

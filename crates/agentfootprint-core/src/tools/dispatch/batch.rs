@@ -166,7 +166,7 @@ impl Batch {
         cx.set(state::POLICY_HALT_ARGS, attempt.call.args.clone())?;
         cx.set(state::POLICY_HALT_ITERATION, self.iteration)?;
         cx.set(state::POLICY_HALT_CHECKER_ID, halt.checker_id)?;
-        cx.scope.stop("policy halt");
+        cx.scope.stop("policy halt")?;
         Ok(())
     }
 

@@ -236,7 +236,8 @@ pub(super) async fn check_in(batch: &Batch, attempt: &Attempt) -> Result<Option<
         conversation: &conversation,
         iteration: batch.iteration,
     };
-    let evidence = cx.unless_cancelled(cx.agent.tooling.check_in.assemble(&pack)).await?;
+    let options = cx.agent.tooling.check_in.clone().unwrap_or_default();
+    let evidence = cx.unless_cancelled(options.assemble(&pack)).await?;
     let mut request = Object::new();
     request.insert("tool", Value::from(call.name.clone()));
     request.insert("args", attempt.spoken.clone());

@@ -68,7 +68,7 @@ mod tests {
     /// Proves TOOL-73.
     #[test]
     fn over_the_cap_a_marker_says_what_was_cut() {
-        let capped = cap(Some(value!(("x".repeat(500)))), Some(120)).unwrap();
+        let capped = cap(Some(value!("x".repeat(500))), Some(120)).unwrap();
         assert_eq!(capped.get("truncated"), Some(&value!(true)));
         assert_eq!(capped.get("reason"), Some(&value!("500 characters, cut to the limit of 120")));
         assert_eq!(utf16_len(&capped.to_string()), 120);

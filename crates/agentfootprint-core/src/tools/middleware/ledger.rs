@@ -84,14 +84,24 @@ pub(crate) struct Ledger;
 
 impl Ledger {
     /// Appends rows to `middlewareDecisions`; nothing is written when there are none.
-    pub(crate) fn file(cx: &StageCx, rows: Vec<DecisionRow>) -> Result<(), StageError> {
+    pub(crate) fn write(cx: &StageCx, rows: &[DecisionRow]) -> Result<(), StageError> {
         if rows.is_empty() {
             return Ok(());
         }
-        cx.append(state::MIDDLEWARE_DECISIONS, rows.iter().map(DecisionRow::to_value))?;
-        for row in &rows {
+        cx.append(state::MIDDLEWARE_DECISIONS, rows.iter().map(DecisionRow::to_value))
+    }
+
+    /// Says them.
+    pub(crate) fn tell(cx: &StageCx, rows: &[DecisionRow]) {
+        for row in rows {
             cx.emit(|| row.event());
         }
+    }
+
+    /// Writes rows and says them.
+    pub(crate) fn file(cx: &StageCx, rows: Vec<DecisionRow>) -> Result<(), StageError> {
+        Self::write(cx, &rows)?;
+        Self::tell(cx, &rows);
         Ok(())
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use agentfootprint_core::llm::{ArgsError, LlmErrorKind, LlmProvider, LlmRequest, StopReason, ToolSchema, Usage};
+use agentfootprint_core::llm::{
+    ArgsError, LlmErrorKind, LlmProvider, LlmRequest, StopReason, ToolSchema, Usage,
+};
 use agentfootprint_core::llm::{CallCx, LlmResponse};
 use footprint::value;
 use footprint::value::Value;
@@ -11,9 +13,11 @@ use proptest::prelude::*;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+use super::super::response::from_wire;
 use super::fixtures::{Case, cases, completion, frame, sse, unclosed, usage, usage_frame};
 use super::*;
 use crate::MalformedArgs;
+use crate::http::HeaderMap;
 use crate::http::testing::Beat;
 
 /// Runs what never has to wait, where deadlines can be set.
@@ -84,7 +88,10 @@ async fn a_count_is_never_below_zero() {
 async fn calls_come_in_the_order_of_their_index() {
     let (chunks, _) = stream(Answer::ok(sse(&case("two parallel").frames))).await;
     let calls = answer_of(&chunks).tool_calls;
-    let shown: Vec<_> = calls.iter().map(|call| format!("{} {} {}", call.id, call.name, Value::Object(call.args.clone()))).collect();
+    let shown: Vec<_> = calls
+        .iter()
+        .map(|call| format!("{} {} {}", call.id, call.name, Value::Object(call.args.clone())))
+        .collect();
     assert_eq!(shown, [r#"c1 weather {"city":"Oslo"}"#, "c2 time {}"]);
     assert_eq!(chunks.len(), 1, "fragments of calls are never shown");
 }
@@ -103,7 +110,9 @@ async fn unreadable_arguments_are_returned_with_a_reason_or_refused() {
     let (builder, _) = builder([Answer::ok(&body)]);
     let strict = builder.malformed_args(MalformedArgs::Refuse).build().unwrap();
     let error = strict.complete(&request(), &CallCx::detached()).await.unwrap_err();
-    let LlmErrorKind::MalformedToolArgs { tool_name, tool_use_id, block_index: 0, raw_length: 16 } = &error.kind else {
+    let LlmErrorKind::MalformedToolArgs { tool_name, tool_use_id, block_index: 0, raw_length: 16 } =
+        &error.kind
+    else {
         panic!("{error:?}")
     };
     assert_eq!((tool_name.as_str(), tool_use_id.as_str()), ("report", "c1"));
@@ -111,7 +120,11 @@ async fn unreadable_arguments_are_returned_with_a_reason_or_refused() {
     assert!(!format!("{error} {error:?}").contains("it beg"));
 
     // The name that is needed to answer it cannot be made up.
-    let nameless = completion(json!({"tool_calls": [{"id": "c1", "function": {"arguments": "{}"}}]}), "tool_calls", usage());
+    let nameless = completion(
+        json!({"tool_calls": [{"id": "c1", "function": {"arguments": "{}"}}]}),
+        "tool_calls",
+        usage(),
+    );
     let error = complete(Answer::ok(nameless.to_string())).await.unwrap_err();
     assert!(matches!(error.kind, LlmErrorKind::UnreadableResponse));
 }
@@ -177,7 +190,12 @@ async fn a_missing_done_is_fine_after_a_reason_and_an_error_before() {
 /// Proves LLM-18.
 #[tokio::test]
 async fn a_malformed_frame_is_an_error_and_not_skipped() {
-    for bad in ["data: {\"choices\": [\n\n", "data: 7\n\n", "data: {\"choices\": 7}\n\n", "data: {\"choices\":[{\"delta\":{\"content\":7}}]}\n\n"] {
+    for bad in [
+        "data: {\"choices\": [\n\n",
+        "data: 7\n\n",
+        "data: {\"choices\": 7}\n\n",
+        "data: {\"choices\":[{\"delta\":{\"content\":7}}]}\n\n",
+    ] {
         let mut body = unclosed(&[frame(json!({"content": "a"}), None)]);
         body.extend_from_slice(bad.as_bytes());
         body.extend(sse(&[frame(json!({"content": "canary"}), Some("stop"))]));
@@ -193,7 +211,9 @@ async fn an_endpoint_that_ignores_stream_is_refused_by_name() {
     let (_, error) = stream(Answer::ok(case("text").plain.to_string())).await;
     let error = error.unwrap();
     assert!(matches!(error.kind, LlmErrorKind::UnreadableResponse));
-    assert!(error.to_string().contains("ignored `stream`") && error.to_string().contains(".streaming(false)"));
+    assert!(
+        error.to_string().contains("ignored `stream`") && error.to_string().contains(".streaming(false)")
+    );
     let (_, error) = stream(Answer::ok("<html>welcome</html>")).await;
     assert!(error.unwrap().to_string().contains("HTML"));
 }
@@ -211,14 +231,19 @@ async fn keep_alives_and_other_choices_are_not_part_of_the_answer() {
 /// Proves LLM-11, LLM-15.
 #[test]
 fn a_body_cut_at_every_byte_is_an_answer_or_an_error() {
+    let finish = finish();
     for case in cases() {
         let body = sse(&case.frames);
         let whole = answer_of(&now(stream(Answer::ok(&body))).0);
         for end in 0..body.len() {
-            let (chunks, error) = now(stream(Answer::ok(&body[..end])));
-            match error {
-                None => assert_eq!(answer_of(&chunks).content, whole.content),
-                Some(error) => assert!(
+            let (mut machine, mut chunks) = (machine(&finish), Vec::new());
+            let closed = machine.push(&body[..end], &mut chunks).unwrap();
+            match if closed { machine.done() } else { machine.end(None, &mut chunks) } {
+                Ok(done) => {
+                    chunks.push(done);
+                    assert_eq!(answer_of(&chunks).content, whole.content);
+                }
+                Err(error) => assert!(
                     matches!(error.kind, LlmErrorKind::StreamIncomplete { .. }),
                     "{} cut at {end}: {error:?}",
                     case.name
@@ -227,7 +252,7 @@ fn a_body_cut_at_every_byte_is_an_answer_or_an_error() {
         }
         let body = case.plain.to_string().into_bytes();
         for end in 0..body.len() {
-            let error = now(complete(Answer::ok(&body[..end]))).unwrap_err();
+            let error = from_wire(&body[..end], &HeaderMap::new(), &finish).unwrap_err();
             assert!(matches!(error.kind, LlmErrorKind::UnreadableResponse), "{} cut at {end}", case.name);
         }
     }

@@ -51,7 +51,8 @@ fn what_azure_needs_is_named_with_its_variable() {
     ];
     assert!(OpenAi::azure().env(env(&all)).build().is_ok());
     for (missing, (variable, _)) in all.iter().enumerate() {
-        let rest: Vec<_> = all.iter().enumerate().filter(|(at, _)| *at != missing).map(|(_, pair)| *pair).collect();
+        let rest: Vec<_> =
+            all.iter().enumerate().filter(|(at, _)| *at != missing).map(|(_, pair)| *pair).collect();
         let error = OpenAi::azure().env(env(&rest)).build().unwrap_err();
         assert!(error.to_string().contains(variable), "{error}");
         assert!(error.to_string().starts_with("[azure-openai] "), "{error}");

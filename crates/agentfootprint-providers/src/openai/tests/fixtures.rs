@@ -66,7 +66,11 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         case(
             "text",
-            completion(json!({"role": "assistant", "content": "Grüß dich, 世界 😀", "refusal": null}), "stop", usage()),
+            completion(
+                json!({"role": "assistant", "content": "Grüß dich, 世界 😀", "refusal": null}),
+                "stop",
+                usage(),
+            ),
             vec![
                 frame(json!({"role": "assistant", "content": ""}), None),
                 frame(json!({"content": "Grüß dich,"}), None),
@@ -99,7 +103,11 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         case(
             "a call without arguments, said with text, stopped with `stop`",
-            completion(json!({"content": "One moment.", "tool_calls": [call("c1", "now", "")]}), "stop", usage()),
+            completion(
+                json!({"content": "One moment.", "tool_calls": [call("c1", "now", "")]}),
+                "stop",
+                usage(),
+            ),
             vec![
                 frame(json!({"content": "One moment."}), None),
                 frame(start(0, "c1", "now"), None),
@@ -111,8 +119,14 @@ pub(super) fn cases() -> Vec<Case> {
             "ids and names repeated with every fragment",
             completion(json!({"tool_calls": [call("c1", "f", "{\"a\":1}")]}), "tool_calls", usage()),
             vec![
-                frame(json!({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{\"a\""}}]}), None),
-                frame(json!({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "f", "arguments": ":1}"}}]}), None),
+                frame(
+                    json!({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{\"a\""}}]}),
+                    None,
+                ),
+                frame(
+                    json!({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "f", "arguments": ":1}"}}]}),
+                    None,
+                ),
                 frame(json!({}), Some("tool_calls")),
                 usage_frame(usage()),
             ],
@@ -125,9 +139,15 @@ pub(super) fn cases() -> Vec<Case> {
                 usage(),
             ),
             vec![
-                frame(json!({"tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{\"a\""}}]}), None),
+                frame(
+                    json!({"tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{\"a\""}}]}),
+                    None,
+                ),
                 frame(json!({"tool_calls": [{"function": {"arguments": ":1}"}}]}), None),
-                frame(json!({"tool_calls": [{"id": "c2", "function": {"name": "g", "arguments": "{\"b\""}}]}), None),
+                frame(
+                    json!({"tool_calls": [{"id": "c2", "function": {"name": "g", "arguments": "{\"b\""}}]}),
+                    None,
+                ),
                 frame(json!({"tool_calls": [{"function": {"arguments": ":2}"}}]}), None),
                 frame(json!({}), Some("tool_calls")),
                 usage_frame(usage()),
@@ -144,15 +164,25 @@ pub(super) fn cases() -> Vec<Case> {
                 usage(),
             ),
             vec![
-                frame(json!({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "f", "arguments": {"a": 1}}}]}), None),
-                frame(json!({"tool_calls": [{"index": 0, "id": "c2", "function": {"name": "f", "arguments": {"a": 2}}}]}), None),
+                frame(
+                    json!({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "f", "arguments": {"a": 1}}}]}),
+                    None,
+                ),
+                frame(
+                    json!({"tool_calls": [{"index": 0, "id": "c2", "function": {"name": "f", "arguments": {"a": 2}}}]}),
+                    None,
+                ),
                 frame(json!({}), Some("tool_calls")),
                 usage_frame(usage()),
             ],
         ),
         case(
             "arguments cut by the output limit",
-            completion(json!({"tool_calls": [call("c1", "report", "{\"text\": \"it beg")]}), "length", usage()),
+            completion(
+                json!({"tool_calls": [call("c1", "report", "{\"text\": \"it beg")]}),
+                "length",
+                usage(),
+            ),
             vec![
                 frame(start(0, "c1", "report"), None),
                 frame(part(0, "{\"text\": \"it beg"), None),
@@ -195,6 +225,17 @@ pub(super) fn cases() -> Vec<Case> {
             ],
         ),
         case(
+            "a message and a delta in every piece",
+            json!({"choices": [{
+                "message": {"role": "assistant", "content": "both"}, "delta": {"role": "assistant", "content": ""},
+                "finish_reason": "stop"
+            }]}),
+            vec![
+                json!({"choices": [{"delta": {"content": "bo"}, "message": {"content": "bo"}, "finish_reason": null}]}),
+                json!({"choices": [{"delta": {"content": "th"}, "message": {"content": "both"}, "finish_reason": "stop"}]}),
+            ],
+        ),
+        case(
             "content in parts",
             completion(
                 json!({"content": [
@@ -204,7 +245,10 @@ pub(super) fn cases() -> Vec<Case> {
                 usage(),
             ),
             vec![
-                frame(json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]}), None),
+                frame(
+                    json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]}),
+                    None,
+                ),
                 frame(json!({"content": [{"type": "text", "text": "yes"}]}), Some("stop")),
                 usage_frame(usage()),
             ],

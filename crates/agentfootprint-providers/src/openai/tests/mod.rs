@@ -11,8 +11,13 @@ use std::sync::Arc;
 use agentfootprint_core::llm::{CallCx, LlmChunk, LlmError, LlmProvider, LlmRequest, LlmResponse};
 use futures_util::StreamExt;
 
+use super::assembler::ChatAssembler;
+use super::response::Finish;
+use super::{OpenAi, OpenAiBuilder};
+use crate::frames::SseFramer;
 use crate::http::testing::{Answer, Scripted};
-use crate::openai::{OpenAi, OpenAiBuilder};
+use crate::http::{AnswerMachine, Scene, Sniffing};
+use crate::key::Redactor;
 
 pub(super) const KEY: &str = "canary-key-5d1f";
 
@@ -32,6 +37,37 @@ pub(super) fn official(answers: impl IntoIterator<Item = Answer>) -> OpenAi {
 
 pub(super) async fn complete(answer: Answer) -> Result<LlmResponse, LlmError> {
     official([answer]).complete(&request(), &CallCx::detached()).await
+}
+
+/// The pure end of the adapter, without a transport.
+pub(super) fn finish() -> Finish {
+    let provider = official([]);
+    let scene = Scene::new(
+        &provider.identity,
+        "gpt-4o-mini",
+        &provider.url("gpt-4o-mini"),
+        Redactor::default(),
+        &request(),
+    );
+    Finish {
+        scene,
+        tool_names: None,
+        malformed_args: provider.malformed_args,
+        provider: provider.name.clone(),
+        ids: provider.ids.clone(),
+    }
+}
+
+/// The pure way from bytes to chunks.
+pub(super) fn machine(finish: &Finish) -> AnswerMachine<ChatAssembler> {
+    let framer = Box::new(SseFramer::new(1 << 20));
+    AnswerMachine::new(
+        framer,
+        ChatAssembler::new(finish.clone()),
+        Sniffing::PlainBody,
+        1 << 20,
+        finish.scene.clone(),
+    )
 }
 
 /// All chunks, and the error that ended them if one did.

@@ -33,12 +33,32 @@ async fn each_status_has_its_kind_and_its_sentence() {
     let cases = [
         (401, error("Incorrect API key provided", "invalid_api_key"), K::Auth, "OPENAI_API_KEY"),
         (403, error("Not allowed", "forbidden"), K::Auth, "OPENAI_API_KEY"),
-        (404, error("The model `nope` does not exist or you do not have access to it.", "model_not_found"), K::ModelNotFound, "does not offer the model `gpt-4o-mini`"),
-        (404, json!({"object": "error", "message": "The model `x` does not exist."}).to_string(), K::ModelNotFound, "check the model id"),
+        (
+            404,
+            error("The model `nope` does not exist or you do not have access to it.", "model_not_found"),
+            K::ModelNotFound,
+            "does not offer the model `gpt-4o-mini`",
+        ),
+        (
+            404,
+            json!({"object": "error", "message": "The model `x` does not exist."}).to_string(),
+            K::ModelNotFound,
+            "check the model id",
+        ),
         (404, html.to_owned(), K::ModelNotFound, "ends in /v1"),
         (404, json!({"detail": "Not Found"}).to_string(), K::ModelNotFound, "ends in /v1"),
-        (400, error("Invalid 'temperature': decimal above maximum value.", "decimal_above_max_value"), K::InvalidRequest, "decimal above maximum"),
-        (422, json!({"detail": [{"msg": "Field required", "input": "…"}]}).to_string(), K::InvalidRequest, "Field required"),
+        (
+            400,
+            error("Invalid 'temperature': decimal above maximum value.", "decimal_above_max_value"),
+            K::InvalidRequest,
+            "decimal above maximum",
+        ),
+        (
+            422,
+            json!({"detail": [{"msg": "Field required", "input": "…"}]}).to_string(),
+            K::InvalidRequest,
+            "Field required",
+        ),
         (413, html.to_owned(), K::InvalidRequest, "an HTML or XML page"),
         (500, String::new(), K::Transient, "500"),
         (503, error("The engine is overloaded", "overloaded"), K::Transient, "503"),
@@ -60,7 +80,8 @@ async fn each_status_has_its_kind_and_its_sentence() {
 /// Proves LLM-30, LLM-31.
 #[tokio::test]
 async fn an_overflow_is_recognised_at_every_door() {
-    let sentence = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.";
+    let sentence =
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.";
     let body = error(sentence, "context_length_exceeded");
     let expected = LlmErrorKind::ContextWindowExceeded { limit: Some(8192), actual: Some(9000) };
     let refused = refused(Answer::new(400, &body)).await;
@@ -72,17 +93,25 @@ async fn an_overflow_is_recognised_at_every_door() {
     let framed = format!("data: {body}\n\n");
     assert_eq!(stream(Answer::ok(framed)).await.1.unwrap().kind, expected);
     // A rate limit that talks about tokens is none.
-    let busy = error("Rate limit reached on tokens per min (TPM): maximum context length is 5 tokens", "rate_limit_exceeded");
+    let busy = error(
+        "Rate limit reached on tokens per min (TPM): maximum context length is 5 tokens",
+        "rate_limit_exceeded",
+    );
     assert_eq!(complete(Answer::new(429, busy)).await.unwrap_err().kind, LlmErrorKind::RateLimited);
 }
 
 /// Proves LLM-38.
 #[tokio::test]
 async fn stated_waits_travel_on_the_error() {
-    let answer = |name, value: &str| Answer::new(429, error("slow down", "rate_limit_exceeded")).with_header(name, value);
+    let answer = |name, value: &str| {
+        Answer::new(429, error("slow down", "rate_limit_exceeded")).with_header(name, value)
+    };
     let wait = |answer| async { complete(answer).await.unwrap_err().retry_after };
     assert_eq!(wait(answer("retry-after", "4")).await, Some(Duration::from_secs(4)));
-    assert_eq!(wait(answer("retry-after-ms", "250").with_header("retry-after", "9")).await, Some(Duration::from_millis(250)));
+    assert_eq!(
+        wait(answer("retry-after-ms", "250").with_header("retry-after", "9")).await,
+        Some(Duration::from_millis(250))
+    );
     assert_eq!(wait(answer("x-other", "1")).await, None);
     let error = complete(answer("retry-after", "4")).await.unwrap_err();
     assert!(error.to_string().contains("asks to wait 4s"));
@@ -134,7 +163,10 @@ async fn a_success_that_is_no_completion_says_what_it_is() {
 #[tokio::test]
 async fn an_error_inside_a_stream_breaks_it() {
     let mut body = Vec::new();
-    for part in [frame(json!({"content": "So far"}), None), json!({"error": {"message": "backend died", "code": "server_error"}})] {
+    for part in [
+        frame(json!({"content": "So far"}), None),
+        json!({"error": {"message": "backend died", "code": "server_error"}}),
+    ] {
         body.extend(format!("data: {part}\n\n").into_bytes());
     }
     let (chunks, error) = stream(Answer::ok(&body)).await;
@@ -162,7 +194,10 @@ async fn a_server_that_echoes_the_conversation_is_not_repeated() {
     ];
     for echo in echoes {
         for status in [400, 404, 500] {
-            let error = official([Answer::new(status, &echo)]).complete(&asked, &CallCx::detached()).await.unwrap_err();
+            let error = official([Answer::new(status, &echo)])
+                .complete(&asked, &CallCx::detached())
+                .await
+                .unwrap_err();
             let shown = format!("{error} {error:?} {}", error.human_message());
             assert!(!shown.contains("Okonkwo") && !shown.contains("discreet about"), "{shown}");
         }

@@ -1,6 +1,8 @@
 //! What is sent.
 
-use agentfootprint_core::llm::{CallCx, LlmErrorKind, LlmProvider, LlmRequest, Thinking, ToolChoice, ToolSchema};
+use agentfootprint_core::llm::{
+    CallCx, LlmErrorKind, LlmProvider, LlmRequest, Thinking, ToolChoice, ToolSchema,
+};
 use agentfootprint_record::message::{Message, Messages, ThinkingBlock, ToolCall};
 use footprint::value;
 use serde_json::{Value as Json, json};
@@ -134,7 +136,10 @@ async fn one_tool_is_forced_only_where_there_are_tools() {
 
     let (serial, exchange) = builder([ok()]);
     let bare = sent_by(serial.parallel_tool_calls(false), &exchange, &request.with_tools([])).await;
-    assert_eq!((bare.get("tool_choice"), bare.get("parallel_tool_calls"), bare.get("tools")), (None, None, None));
+    assert_eq!(
+        (bare.get("tool_choice"), bare.get("parallel_tool_calls"), bare.get("tools")),
+        (None, None, None)
+    );
 }
 
 /// The wrap-up call: a history with calls, and no tools any more.
@@ -155,7 +160,8 @@ async fn only_own_reasoning_is_given_back_and_only_when_asked_for() {
         block.origin = Some(origin.into());
         block
     };
-    let thought = Message::assistant("4").with_thinking(vec![block("mine", "openai"), block("theirs", "anthropic")]);
+    let thought =
+        Message::assistant("4").with_thinking(vec![block("mine", "openai"), block("theirs", "anthropic")]);
     let mut request = request().message(thought).user("and?");
     request.thinking = Some(Thinking { budget: 2000 });
     let body = sent(&request).await;
@@ -187,7 +193,8 @@ fn custom_endpoints_declare_only_what_the_app_says() {
     assert_eq!(official.carries_in_messages.names(), ["system", "user", "assistant"]);
     let custom = capabilities(builder([]).0.base_url("http://localhost:1/v1"));
     assert!(!custom.carries_forced_tool_choice && custom.prompt_caching.is_none());
-    let declared = builder([]).0.base_url("http://localhost:1/v1").forced_tool_choice(true).reports_usage(true);
+    let declared =
+        builder([]).0.base_url("http://localhost:1/v1").forced_tool_choice(true).reports_usage(true);
     let declared = capabilities(declared);
     assert!(declared.carries_forced_tool_choice && declared.prompt_caching.is_some());
     let spelled_out = capabilities(builder([]).0.base_url("https://api.openai.com/v1/"));

@@ -16,7 +16,11 @@ use crate::http::{Deadlines, FaultPhase};
 const SECOND: Duration = Duration::from_secs(1);
 
 fn body() -> Vec<u8> {
-    sse(&[frame(json!({"content": "Hel"}), None), frame(json!({"content": "lo"}), Some("stop")), usage_frame(usage())])
+    sse(&[
+        frame(json!({"content": "Hel"}), None),
+        frame(json!({"content": "lo"}), Some("stop")),
+        usage_frame(usage()),
+    ])
 }
 
 fn plain() -> String {
@@ -38,7 +42,16 @@ async fn each_phase_has_its_deadline_and_names_its_option() {
     assert_eq!(start.elapsed(), 60 * SECOND);
     assert_eq!(stream(slow.clone()).await.1.unwrap().kind, timeout(TimeoutPhase::Headers, 60 * SECOND));
     let patient = Deadlines { headers: 100 * SECOND, ..Deadlines::default() };
-    assert!(builder([slow]).0.deadlines(patient).build().unwrap().complete(&request(), &CallCx::detached()).await.is_ok());
+    assert!(
+        builder([slow])
+            .0
+            .deadlines(patient)
+            .build()
+            .unwrap()
+            .complete(&request(), &CallCx::detached())
+            .await
+            .is_ok()
+    );
 
     let stalled = Answer::ok("").with_body([Beat::Bytes(plain().into_bytes()[..20].to_vec()), Beat::Stall]);
     let error = complete(stalled).await.unwrap_err();
@@ -48,7 +61,13 @@ async fn each_phase_has_its_deadline_and_names_its_option() {
     let total = Deadlines { total: Some(5 * SECOND), ..Deadlines::default() };
     let drip = (0..100).flat_map(|_| [Beat::Wait(SECOND), Beat::Bytes(b" ".to_vec())]);
     let (dripping, _) = builder([Answer::ok("").with_body(drip)]);
-    let error = dripping.deadlines(total).build().unwrap().complete(&request(), &CallCx::detached()).await.unwrap_err();
+    let error = dripping
+        .deadlines(total)
+        .build()
+        .unwrap()
+        .complete(&request(), &CallCx::detached())
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, timeout(TimeoutPhase::Total, 5 * SECOND));
 }
 
@@ -121,7 +140,10 @@ async fn an_abort_is_not_blamed_on_a_deadline_that_passes_at_the_same_time() {
     };
     let (result, ()) = tokio::join!(call, cancel);
     let kind = result.unwrap_err().kind.clone();
-    assert!(matches!(kind, LlmErrorKind::Aborted | LlmErrorKind::Timeout { phase: TimeoutPhase::Headers, .. }));
+    assert!(matches!(
+        kind,
+        LlmErrorKind::Aborted | LlmErrorKind::Timeout { phase: TimeoutPhase::Headers, .. }
+    ));
 }
 
 #[tokio::test]
@@ -145,7 +167,8 @@ fn over_network(server: &ChunkServer) -> OpenAi {
 async fn a_stream_over_a_real_connection() {
     let whole = body();
     let pieces: Vec<&[u8]> = whole.chunks(7).collect();
-    let mut server = ChunkServer::answering("200 OK", &["content-type: text/event-stream"], &pieces, End::Close).await;
+    let mut server =
+        ChunkServer::answering("200 OK", &["content-type: text/event-stream"], &pieces, End::Close).await;
     let provider = over_network(&server);
     let (chunks, error) = read_stream(&provider, &CallCx::detached()).await;
     assert!(error.is_none(), "{error:?}");
@@ -180,7 +203,9 @@ async fn dropping_or_cancelling_a_stream_closes_the_connection() {
 /// Proves LLM-35.
 #[tokio::test]
 async fn one_call_is_one_attempt_and_redirects_are_not_followed() {
-    for (status, headers) in [("503 Service Unavailable", vec![]), ("307 Temporary Redirect", vec!["location: /v1/elsewhere"])] {
+    for (status, headers) in
+        [("503 Service Unavailable", vec![]), ("307 Temporary Redirect", vec!["location: /v1/elsewhere"])]
+    {
         let mut server = ChunkServer::answering(status, &headers, &[b"x"], End::Close).await;
         let provider = over_network(&server);
         assert!(provider.complete(&request(), &CallCx::detached()).await.is_err());

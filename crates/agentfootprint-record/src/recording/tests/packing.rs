@@ -84,7 +84,7 @@ fn foreign_packings_unpack() {
 #[test]
 fn repeated_histories_pack_linearly() {
     let size = |iterations: usize| {
-        let rows = format!("[{}]", vec![r#"{"id":1,"name":"row"}"#; 1000].join(","));
+        let rows = format!("[{}]", vec![r#"{"id":1,"name":"row"}"#; 100].join(","));
         let message = |n: usize| {
             let content = Value::from(format!("{n}:{rows}"));
             value!({ "role": "tool", "content": content, "toolCallId": "t" }).to_string()

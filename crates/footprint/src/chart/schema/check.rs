@@ -13,7 +13,11 @@ const NAMES_SHOWN: usize = 5;
 
 pub(super) fn compile(document: &Value) -> Result<Arc<Validator>, String> {
     // `offline`: a remote `$ref` is a problem of the schema, not a request.
-    jsonschema::options().offline().build(&document.to_json()).map(Arc::new).map_err(|error| error.to_string())
+    jsonschema::options()
+        .offline()
+        .build(&document.to_json())
+        .map(Arc::new)
+        .map_err(|error| error.to_string())
 }
 
 pub(super) fn findings(validator: &Validator, instance: Option<&Value>) -> Vec<Issue> {
@@ -36,7 +40,9 @@ fn issue(error: &ValidationError<'_>, root: &serde_json::Value, absent: bool) ->
         if absent && at_root { "absent".to_owned() } else { type_word(error.instance()).to_owned() }
     });
     let message = match (&finding.expected, &received) {
-        (Some(expected), Some(received)) => format!("{} must be {expected}, received {received}", place(&path)),
+        (Some(expected), Some(received)) => {
+            format!("{} must be {expected}, received {received}", place(&path))
+        }
         _ => format!("{} {}", place(&path), finding.says),
     };
     Issue { path, message, code: Some(finding.code.to_owned()), expected: finding.expected, received }
@@ -66,8 +72,10 @@ fn place(path: &[Value]) -> String {
     if path.is_empty() {
         return "the value".to_owned();
     }
-    let segments: Vec<String> =
-        path.iter().map(|segment| segment.as_str().map_or_else(|| segment.to_string(), str::to_owned)).collect();
+    let segments: Vec<String> = path
+        .iter()
+        .map(|segment| segment.as_str().map_or_else(|| segment.to_string(), str::to_owned))
+        .collect();
     format!("`{}`", segments.join("."))
 }
 
@@ -107,12 +115,17 @@ impl Finding {
             Kind::Type { kind } => {
                 let expected = match kind {
                     TypeKind::Single(one) => one.as_str().to_owned(),
-                    TypeKind::Multiple(some) => some.iter().map(|one| one.as_str()).collect::<Vec<_>>().join(" or "),
+                    TypeKind::Multiple(some) => {
+                        some.iter().map(|one| one.as_str()).collect::<Vec<_>>().join(" or ")
+                    }
                 };
                 Finding { expected: Some(expected), ..Finding::new("invalid_type", "has the wrong type") }
             }
             Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-                Finding::new("unknown_field", format!("has fields the schema does not know: {}", names(unexpected)))
+                Finding::new(
+                    "unknown_field",
+                    format!("has fields the schema does not know: {}", names(unexpected)),
+                )
             }
             Kind::Enum { options } => {
                 let count = options.as_array().map_or(0, Vec::len);
@@ -120,25 +133,45 @@ impl Finding {
             }
             Kind::Constant { .. } => Finding::new("invalid_value", "must be the one value the schema names"),
             Kind::Minimum { limit } => Finding::new("too_small", format!("must be at least {limit}")),
-            Kind::ExclusiveMinimum { limit } => Finding::new("too_small", format!("must be greater than {limit}")),
+            Kind::ExclusiveMinimum { limit } => {
+                Finding::new("too_small", format!("must be greater than {limit}"))
+            }
             Kind::Maximum { limit } => Finding::new("too_big", format!("must be at most {limit}")),
             Kind::ExclusiveMaximum { limit } => Finding::new("too_big", format!("must be less than {limit}")),
-            Kind::MinLength { limit } => Finding::new("too_small", format!("must have at least {limit} characters")),
-            Kind::MaxLength { limit } => Finding::new("too_big", format!("must have at most {limit} characters")),
-            Kind::MinItems { limit } => Finding::new("too_small", format!("must have at least {limit} items")),
+            Kind::MinLength { limit } => {
+                Finding::new("too_small", format!("must have at least {limit} characters"))
+            }
+            Kind::MaxLength { limit } => {
+                Finding::new("too_big", format!("must have at most {limit} characters"))
+            }
+            Kind::MinItems { limit } => {
+                Finding::new("too_small", format!("must have at least {limit} items"))
+            }
             Kind::MaxItems { limit } => Finding::new("too_big", format!("must have at most {limit} items")),
-            Kind::AdditionalItems { limit } => Finding::new("too_big", format!("must have at most {limit} items")),
-            Kind::MinProperties { limit } => Finding::new("too_small", format!("must have at least {limit} fields")),
-            Kind::MaxProperties { limit } => Finding::new("too_big", format!("must have at most {limit} fields")),
+            Kind::AdditionalItems { limit } => {
+                Finding::new("too_big", format!("must have at most {limit} items"))
+            }
+            Kind::MinProperties { limit } => {
+                Finding::new("too_small", format!("must have at least {limit} fields"))
+            }
+            Kind::MaxProperties { limit } => {
+                Finding::new("too_big", format!("must have at most {limit} fields"))
+            }
             Kind::MultipleOf { multiple_of } => {
                 Finding::new("not_multiple_of", format!("must be a multiple of {multiple_of}"))
             }
-            Kind::Pattern { pattern } => Finding::new("invalid_format", format!("must match the pattern {pattern}")),
-            Kind::Format { format } => Finding::new("invalid_format", format!("must have the format {format}")),
+            Kind::Pattern { pattern } => {
+                Finding::new("invalid_format", format!("must match the pattern {pattern}"))
+            }
+            Kind::Format { format } => {
+                Finding::new("invalid_format", format!("must have the format {format}"))
+            }
             Kind::UniqueItems => Finding::new("not_unique", "must not contain an item twice"),
             Kind::UnevaluatedItems { .. } => Finding::new("too_big", "has items the schema does not know"),
             Kind::Contains => Finding::new("invalid_items", "has no item of the required kind"),
-            Kind::PropertyNames { .. } => Finding::new("invalid_field_name", "has a field name the schema forbids"),
+            Kind::PropertyNames { .. } => {
+                Finding::new("invalid_field_name", "has a field name the schema forbids")
+            }
             Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
                 Finding::new("invalid_union", "fits none of the alternatives")
             }

@@ -31,7 +31,10 @@ fn issues_have_codes_paths_and_kinds() {
     assert_eq!((found[0].code.as_deref(), &found[0].path), (Some("missing_field"), &vec![value!("who")]));
     assert_eq!((found[0].expected.as_deref(), found[0].received.as_deref()), (None, None));
     assert_eq!((found[1].code.as_deref(), &found[1].path), (Some("invalid_type"), &vec![value!("amount")]));
-    assert_eq!((found[1].expected.as_deref(), found[1].received.as_deref()), (Some("number"), Some("string")));
+    assert_eq!(
+        (found[1].expected.as_deref(), found[1].received.as_deref()),
+        (Some("number"), Some("string"))
+    );
     assert!(issues(order_schema(), Some(value!({ "amount": 3, "who": "me" }))).is_empty());
 }
 
@@ -39,12 +42,18 @@ fn issues_have_codes_paths_and_kinds() {
 #[test]
 fn absent_inputs_and_fractions_are_seen() {
     let absent = issues(order_schema(), None);
-    assert_eq!((absent[0].code.as_deref(), absent[0].received.as_deref()), (Some("invalid_type"), Some("absent")));
+    assert_eq!(
+        (absent[0].code.as_deref(), absent[0].received.as_deref()),
+        (Some("invalid_type"), Some("absent"))
+    );
     assert!(absent[0].path.is_empty());
     let null = issues(order_schema(), Some(Value::Null));
     assert_eq!(null[0].received.as_deref(), Some("null"));
     let fraction = issues(order_schema(), Some(value!({ "amount": 1, "who": "me", "count": 1.5 })));
-    assert_eq!((fraction[0].expected.as_deref(), fraction[0].received.as_deref()), (Some("integer"), Some("number")));
+    assert_eq!(
+        (fraction[0].expected.as_deref(), fraction[0].received.as_deref()),
+        (Some("integer"), Some("number"))
+    );
     assert!(issues(order_schema(), Some(value!({ "amount": 1, "who": "me", "count": 2.0 }))).is_empty());
     assert!(Contract::new().check_input(None).is_ok());
 }
@@ -52,7 +61,10 @@ fn absent_inputs_and_fractions_are_seen() {
 /// Proves ENG-58: a path holds an index where an array stands, and a name where a map does.
 #[test]
 fn paths_tell_lists_from_maps() {
-    let found = issues(order_schema(), Some(value!({ "amount": 1, "who": "me", "lines": [{ "qty": 1 }, { "qty": 0 }] })));
+    let found = issues(
+        order_schema(),
+        Some(value!({ "amount": 1, "who": "me", "lines": [{ "qty": 1 }, { "qty": 0 }] })),
+    );
     assert_eq!(found[0].path, vec![value!("lines"), value!(1), value!("qty")]);
     assert_eq!(found[0].code.as_deref(), Some("too_small"));
     let schema = value!({ "additionalProperties": { "type": "string" } });

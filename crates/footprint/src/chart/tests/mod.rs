@@ -38,11 +38,16 @@ pub(super) fn sketch(chart: &Chart) -> Vec<String> {
         .map(|(_, node)| {
             let children: Vec<String> = match &node.kind {
                 NodeKind::Fork(fork) => fork.children.iter().map(id).collect(),
-                NodeKind::Decider(decider) => decider.branches.iter().map(|branch| id(&branch.node)).collect(),
-                NodeKind::Selector(selector) => selector.branches.iter().map(|branch| id(&branch.node)).collect(),
+                NodeKind::Decider(decider) => {
+                    decider.branches.iter().map(|branch| id(&branch.node)).collect()
+                }
+                NodeKind::Selector(selector) => {
+                    selector.branches.iter().map(|branch| id(&branch.node)).collect()
+                }
                 _ => Vec::new(),
             };
-            let children = if children.is_empty() { String::new() } else { format!("[{}]", children.join(" ")) };
+            let children =
+                if children.is_empty() { String::new() } else { format!("[{}]", children.join(" ")) };
             let next = match &node.next {
                 Some(Edge::Next(next)) => format!(">{}", id(next)),
                 Some(Edge::Loop(target)) => format!("^{}", id(target)),

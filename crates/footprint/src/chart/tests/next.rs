@@ -2,11 +2,7 @@ use super::*;
 use crate::ids::StageId;
 
 fn chart() -> Chart {
-    Chart::builder(nop("a"))
-        .decide(decider("d").branch(nop("b")))
-        .then(nop("z"))
-        .build()
-        .unwrap()
+    Chart::builder(nop("a")).decide(decider("d").branch(nop("b"))).then(nop("z")).build().unwrap()
 }
 
 fn refused(next: Next) -> Vec<BuildError> {
@@ -17,7 +13,9 @@ fn refused(next: Next) -> Vec<BuildError> {
 #[test]
 fn goto_finds_chain_nodes() {
     for (id, at) in [("a", 0), ("z", 3)] {
-        let Ok(NextPlan::Goto(idx)) = Next::Goto(StageId::new(id)).plan(&chart(), NodeIdx::ROOT) else { panic!() };
+        let Ok(NextPlan::Goto(idx)) = Next::Goto(StageId::new(id)).plan(&chart(), NodeIdx::ROOT) else {
+            panic!()
+        };
         assert_eq!(idx.position(), at);
     }
     assert!(matches!(&refused(Next::Goto("nowhere".into()))[..], [BuildError::UnknownLoopTarget { .. }]));
@@ -29,7 +27,10 @@ fn goto_finds_chain_nodes() {
 fn continuations_become_fragments() {
     let running = chart();
     let before = running.structure().to_json();
-    let Ok(NextPlan::Chain(chain)) = Next::Chain(vec![nop("x"), nop("y")]).plan(&running, NodeIdx::ROOT) else { panic!() };
+    let Ok(NextPlan::Chain(chain)) = Next::Chain(vec![nop("x"), nop("y")]).plan(&running, NodeIdx::ROOT)
+    else {
+        panic!()
+    };
     assert_eq!(sketch(&chain), ["x>y", "y"]);
     let mount = Next::Mount(Box::new(Mount::of("sf", &inner())));
     let Ok(NextPlan::Mount(mount)) = mount.plan(&running, NodeIdx::ROOT) else { panic!() };
@@ -44,11 +45,19 @@ fn continuations_become_fragments() {
 #[test]
 fn continuations_are_checked() {
     assert!(matches!(&refused(Next::Chain(vec![nop("x#1")]))[..], [BuildError::ReservedCharacter { .. }]));
-    assert!(matches!(&refused(Next::Mount(Box::new(Mount::of("x~1", &inner()))))[..], [BuildError::ReservedCharacter { .. }]));
-    let [BuildError::DuplicateId { id, first, second }] = &refused(Next::Chain(vec![nop("z")]))[..] else { panic!() };
+    assert!(matches!(
+        &refused(Next::Mount(Box::new(Mount::of("x~1", &inner()))))[..],
+        [BuildError::ReservedCharacter { .. }]
+    ));
+    let [BuildError::DuplicateId { id, first, second }] = &refused(Next::Chain(vec![nop("z")]))[..] else {
+        panic!()
+    };
     assert_eq!((&**id, first, second), ("z", &Position::Existing, &Position::Dynamic(s("a"))));
     assert!(matches!(&refused(Next::Chain(vec![nop("x"), nop("x")]))[..], [BuildError::DuplicateId { .. }]));
-    assert!(matches!(&refused(Next::Fork(vec![nop("b").into()], FanOut::AllSettled))[..], [BuildError::DuplicateId { .. }]));
+    assert!(matches!(
+        &refused(Next::Fork(vec![nop("b").into()], FanOut::AllSettled))[..],
+        [BuildError::DuplicateId { .. }]
+    ));
     assert!(matches!(&refused(Next::Fork(vec![], FanOut::AllSettled))[..], [BuildError::NoBranches { .. }]));
     assert!(matches!(&refused(Next::Chain(vec![]))[..], [BuildError::NoBranches { .. }]));
 }

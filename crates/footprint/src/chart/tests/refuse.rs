@@ -18,8 +18,14 @@ fn all_problems_come_at_once() {
             .decide(decider("d"))
             .loop_to("nowhere"),
     );
-    let words: Vec<String> = errors.iter().map(|error| format!("{error:?}").split([' ', '{']).next().unwrap().to_owned()).collect();
-    assert_eq!(words, ["InvalidRetry", "DuplicateId", "ReservedCharacter", "NoBranches", "UnknownLoopTarget"]);
+    let words: Vec<String> = errors
+        .iter()
+        .map(|error| format!("{error:?}").split([' ', '{']).next().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        words,
+        ["InvalidRetry", "DuplicateId", "ReservedCharacter", "NoBranches", "UnknownLoopTarget"]
+    );
     let all = BuildErrors(errors).to_string();
     assert!(all.starts_with("the chart cannot be built, 5 problems:\n  - "), "{all}");
 }
@@ -43,8 +49,11 @@ fn duplicate_ids_name_both_positions() {
                 (second, first, (second_position, first_position)),
             ] {
                 let errors = problems(two(one(Chart::builder(nop("root")))));
-                let expected =
-                    BuildError::DuplicateId { id: s("x"), first: positions.0.clone(), second: positions.1.clone() };
+                let expected = BuildError::DuplicateId {
+                    id: s("x"),
+                    first: positions.0.clone(),
+                    second: positions.1.clone(),
+                };
                 assert_eq!(errors, [expected]);
             }
         }
@@ -75,7 +84,10 @@ fn reserved_characters_are_refused_at_every_id_door() {
         refused(Chart::builder(selector("d").branch(nop(id))), id, character);
         refused(Chart::builder(nop("r")).fork([nop(id)], FanOut::AllSettled), id, character);
     }
-    for builder in [Chart::builder(Mount::of("a~b", &inner())), Chart::builder(decider("d").branch(Mount::lazy("a~b", inner)))] {
+    for builder in [
+        Chart::builder(Mount::of("a~b", &inner())),
+        Chart::builder(decider("d").branch(Mount::lazy("a~b", inner))),
+    ] {
         refused(builder, "a~b", '~');
     }
     refused(Chart::builder(for_each("a~b")), "a~b", '~');
@@ -87,10 +99,7 @@ fn reserved_characters_are_refused_at_every_id_door() {
 fn empty_ids_are_refused() {
     for empty in ["", "  ", "\t"] {
         let errors = problems(Chart::builder(nop("r")).then(nop(empty)).then(nop(empty)));
-        assert_eq!(
-            errors,
-            [2, 3].map(|ordinal| BuildError::EmptyId { position: Position::Stage, ordinal }),
-        );
+        assert_eq!(errors, [2, 3].map(|ordinal| BuildError::EmptyId { position: Position::Stage, ordinal }),);
         id_of(&errors[0]);
     }
 }
@@ -130,9 +139,12 @@ fn loops_target_declared_main_chain_nodes_only() {
         assert!(sketch(&chart).contains(&format!("g[child]^{legal}")));
     }
     let all = ["a", "d", "e", "m", "f", "g"].map(s).to_vec();
-    for (illegal, reason) in [("branch", "branch"), ("picked", "branch"), ("child", "fork child"), ("default", "fallback")] {
+    for (illegal, reason) in
+        [("branch", "branch"), ("picked", "branch"), ("child", "fork child"), ("default", "fallback")]
+    {
         let errors = problems(chain().loop_to(illegal));
-        let [BuildError::IllegalLoopTarget { source_id, target, reason: why, legal, .. }] = &errors[..] else {
+        let [BuildError::IllegalLoopTarget { source_id, target, reason: why, legal, .. }] = &errors[..]
+        else {
             panic!("{errors:?}")
         };
         assert_eq!((&**source_id, &**target, legal), ("g", illegal, &all));
@@ -140,7 +152,9 @@ fn loops_target_declared_main_chain_nodes_only() {
         id_of(&errors[0]);
     }
     let errors = problems(chain().loop_to("nowhere"));
-    let [BuildError::UnknownLoopTarget { source_id, target, legal, .. }] = &errors[..] else { panic!("{errors:?}") };
+    let [BuildError::UnknownLoopTarget { source_id, target, legal, .. }] = &errors[..] else {
+        panic!("{errors:?}")
+    };
     assert_eq!((&**source_id, &**target, legal), ("g", "nowhere", &all));
     assert!(id_of(&errors[0]).contains("loop to one of `a`, `d`"));
 }
@@ -148,17 +162,20 @@ fn loops_target_declared_main_chain_nodes_only() {
 /// Proves ENG-21: a loop points back; a branch may loop to its own decider; a generated fork node is no target.
 #[test]
 fn loops_point_back() {
-    let branch = |target: &str| decider("d").branch(Branch::stage(nop("again")).loop_to(target)).branch(nop("done"));
+    let branch =
+        |target: &str| decider("d").branch(Branch::stage(nop("again")).loop_to(target)).branch(nop("done"));
     assert!(Chart::builder(nop("a")).decide(branch("a")).build().is_ok());
     assert!(Chart::builder(nop("a")).decide(branch("d")).build().is_ok());
     let errors = problems(Chart::builder(nop("a")).decide(branch("later")).then(nop("later")));
-    let [BuildError::IllegalLoopTarget { source_id, source_position, target, legal, .. }] = &errors[..] else {
+    let [BuildError::IllegalLoopTarget { source_id, source_position, target, legal, .. }] = &errors[..]
+    else {
         panic!("{errors:?}")
     };
     assert_eq!((&**source_id, &**target), ("again", "later"));
     assert_eq!(source_position, &Position::DeciderBranch(s("d")));
     assert_eq!(legal, &["a", "d"].map(s).to_vec());
-    let generated = Chart::builder(Mount::of("m", &inner())).fork([nop("x")], FanOut::AllSettled).then(nop("z"));
+    let generated =
+        Chart::builder(Mount::of("m", &inner())).fork([nop("x")], FanOut::AllSettled).then(nop("z"));
     assert!(matches!(&problems(generated.loop_to("m-fork"))[..], [BuildError::IllegalLoopTarget { .. }]));
 }
 
@@ -196,7 +213,11 @@ fn a_second_continuation_is_refused() {
         (looped().loop_to("b"), "a loop to `b`"),
     ];
     for (builder, refused) in cases {
-        let expected = BuildError::ContinuationConflict { node: s("b"), existing: s("a loop to `a`"), refused: s(refused) };
+        let expected = BuildError::ContinuationConflict {
+            node: s("b"),
+            existing: s("a loop to `a`"),
+            refused: s(refused),
+        };
         let errors = problems(builder);
         assert_eq!(errors, [expected]);
         id_of(&errors[0]);
@@ -237,7 +258,10 @@ fn unknown_defaults_are_refused() {
     let last = decider("d").branch(nop("a")).branch(nop("b")).default_branch("x");
     for declared in [first, last] {
         let errors = problems(Chart::builder(declared));
-        assert_eq!(errors, [BuildError::UnknownDefault { decider: s("d"), default: s("x"), branches: vec![s("a"), s("b")] }]);
+        assert_eq!(
+            errors,
+            [BuildError::UnknownDefault { decider: s("d"), default: s("x"), branches: vec![s("a"), s("b")] }]
+        );
         assert!(id_of(&errors[0]).contains("`a`, `b`"));
     }
     // The word itself is a name like others when it is declared.
@@ -249,12 +273,17 @@ fn unknown_defaults_are_refused() {
 #[test]
 fn convergence_targets_exist_by_build() {
     let converging = |target: &str| Mount::of("m", &inner()).converge_at(target);
-    let fork = |target: &str| Chart::builder(nop("a")).fork([converging(target)], FanOut::AllSettled).then(nop("late"));
+    let fork = |target: &str| {
+        Chart::builder(nop("a")).fork([converging(target)], FanOut::AllSettled).then(nop("late"))
+    };
     assert!(fork("late").build().is_ok());
     assert!(fork("a").build().is_ok());
     let errors = problems(fork("nowhere"));
     let position = Position::ForkChild(s("a"));
-    assert_eq!(errors, [BuildError::UnknownConvergeTarget { branch: s("m"), position, target: s("nowhere") }]);
+    assert_eq!(
+        errors,
+        [BuildError::UnknownConvergeTarget { branch: s("m"), position, target: s("nowhere") }]
+    );
     id_of(&errors[0]);
 }
 
@@ -269,8 +298,14 @@ fn tags_and_retries_are_checked_on_every_node() {
     let invalid = |node: &str, tag: &str| BuildError::InvalidTag { node: s(node), tag: s(tag) };
     let duplicate = |node: &str, tag: &str| BuildError::DuplicateTag { node: s(node), tag: s(tag) };
     let retry = BuildError::InvalidRetry { node: s("b"), attempts: 0 };
-    let expected =
-        [invalid("a", ""), invalid("a", "x~y"), duplicate("a", "ok"), invalid("m", " "), duplicate("b", "t"), retry];
+    let expected = [
+        invalid("a", ""),
+        invalid("a", "x~y"),
+        duplicate("a", "ok"),
+        invalid("m", " "),
+        duplicate("b", "t"),
+        retry,
+    ];
     assert_eq!(errors, expected);
     errors.iter().for_each(|error| drop(id_of(error)));
     assert!(Chart::builder(nop("a").retry(Retry::attempts(1))).build().is_ok());
@@ -298,7 +333,8 @@ fn a_for_each_needs_a_ceiling_and_a_target() {
 #[test]
 fn invalid_schemas_are_refused() {
     let bad = || crate::value!({ "type": "no-such-type" });
-    let errors = problems(Chart::builder(nop("a")).contract(Contract::new().input_schema(bad()).output_schema(bad())));
+    let errors =
+        problems(Chart::builder(nop("a")).contract(Contract::new().input_schema(bad()).output_schema(bad())));
     let sides: Vec<&str> = errors
         .iter()
         .map(|error| match error {

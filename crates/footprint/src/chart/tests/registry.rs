@@ -7,16 +7,28 @@ fn ok(registry: FnRegistry, ids: &[&str]) -> FnRegistry {
 
 fn full_chart() -> Chart {
     let deep = Chart::builder(nop("leaf")).build().unwrap();
-    let pay = Chart::builder(nop("auth").describe("asks the bank")).mount(Mount::of("sf-deep", &deep)).build().unwrap();
+    let pay = Chart::builder(nop("auth").describe("asks the bank"))
+        .mount(Mount::of("sf-deep", &deep))
+        .build()
+        .unwrap();
     Chart::builder(nop("seed").named("Seed").tag("t").retry(Retry::attempts(2)))
         .then(Stage::streaming("draft", |_: Scope| async { Ok(()) }).stream_id("d"))
         .fork([ForkChild::from(nop("a")), ForkChild::from(Mount::of("b", &deep))], FanOut::AllSettled)
-        .then(Stage::pausable("ask", |_: Scope| async { Ok(Step::Pause("?")) }, |_: Scope, _: bool| async { Ok(()) }))
+        .then(Stage::pausable(
+            "ask",
+            |_: Scope| async { Ok(Step::Pause("?")) },
+            |_: Scope, _: bool| async { Ok(()) },
+        ))
         .mount(Mount::of("sf-pay", &pay).named("Pay"))
         .fork([nop("c")], FanOut::AllSettled)
         .select(selector("pick").branch(nop("one")).branch(Mount::lazy("two", inner).converge_at("end")))
         .for_each(for_each("each"))
-        .decide(decider("route").branch(Branch::stage(nop("again")).loop_to("draft")).branch(nop("done")).default_branch("done"))
+        .decide(
+            decider("route")
+                .branch(Branch::stage(nop("again")).loop_to("draft"))
+                .branch(nop("done"))
+                .default_branch("done"),
+        )
         .then(nop("end"))
         .loop_to("seed")
         .build()
@@ -26,7 +38,19 @@ fn full_chart() -> Chart {
 fn full_registry() -> FnRegistry {
     ok(
         FnRegistry::new(),
-        &["seed", "draft", "a", "b/leaf", "sf-pay/auth", "sf-pay/sf-deep/leaf", "c", "one", "again", "done", "end"],
+        &[
+            "seed",
+            "draft",
+            "a",
+            "b/leaf",
+            "sf-pay/auth",
+            "sf-pay/sf-deep/leaf",
+            "c",
+            "one",
+            "again",
+            "done",
+            "end",
+        ],
     )
     .pausable("ask", |_: Scope| async { Ok(Step::Pause("?")) }, |_: Scope, _: bool| async { Ok(()) })
     .selector("pick", |_: Scope| async { Ok(vec!["one"]) })
@@ -66,8 +90,21 @@ fn missing_functions_are_build_errors() {
     assert_eq!(
         missing,
         [
-            "decider route", "for-each each", "lazy mount two", "selector pick", "stage a", "stage again", "stage ask",
-            "stage b/leaf", "stage c", "stage done", "stage draft", "stage end", "stage one", "stage seed", "stage sf-pay/auth",
+            "decider route",
+            "for-each each",
+            "lazy mount two",
+            "selector pick",
+            "stage a",
+            "stage again",
+            "stage ask",
+            "stage b/leaf",
+            "stage c",
+            "stage done",
+            "stage draft",
+            "stage end",
+            "stage one",
+            "stage seed",
+            "stage sf-pay/auth",
             "stage sf-pay/sf-deep/leaf",
         ]
         .iter()

@@ -10,7 +10,11 @@ fn every_node_kind_has_its_place_in_document_order() {
     let chart = Chart::builder(nop("seed"))
         .then(Stage::streaming("draft", |_: Scope| async { Ok("text") }))
         .fork([nop("a"), nop("b")], FanOut::FailFast)
-        .then(Stage::pausable("ask", |_: Scope| async { Ok(Step::Pause("?")) }, |_: Scope, _: bool| async { Ok(()) }))
+        .then(Stage::pausable(
+            "ask",
+            |_: Scope| async { Ok(Step::Pause("?")) },
+            |_: Scope, _: bool| async { Ok(()) },
+        ))
         .mount(Mount::of("sf", &inner()))
         .fork([ForkChild::from(nop("c")), ForkChild::from(Mount::of("d", &inner()))], FanOut::AllSettled)
         .select(selector("pick").branch(nop("one")).branch(Mount::lazy("two", inner)))
@@ -27,11 +31,26 @@ fn every_node_kind_has_its_place_in_document_order() {
     assert_eq!(
         sketch(&chart),
         [
-            "seed>draft", "draft[a b]>ask", "a", "b", "ask>sf", "sf>sf-fork", "sf-fork[c d]>pick", "c", "d", "pick[one two]>each",
-            "one", "two", "each>route", "route[again done]^seed", "again^draft", "done",
+            "seed>draft",
+            "draft[a b]>ask",
+            "a",
+            "b",
+            "ask>sf",
+            "sf>sf-fork",
+            "sf-fork[c d]>pick",
+            "c",
+            "d",
+            "pick[one two]>each",
+            "one",
+            "two",
+            "each>route",
+            "route[again done]^seed",
+            "again^draft",
+            "done",
         ]
     );
-    let parent = |id: &str| chart.node(chart.find(id).unwrap()).parent.map(|idx| chart.node(idx).id.to_string());
+    let parent =
+        |id: &str| chart.node(chart.find(id).unwrap()).parent.map(|idx| chart.node(idx).id.to_string());
     assert_eq!(parent("d").as_deref(), Some("sf-fork"));
     assert_eq!(parent("again").as_deref(), Some("route"));
     assert_eq!(parent("each"), None);
@@ -85,7 +104,10 @@ fn modes_tags_and_retries_are_kept() {
     }
     assert_eq!(tags("done"), None);
     let attempts = |id: &str| chart.node(chart.find(id).unwrap()).retry.as_ref().map(Retry::max_attempts);
-    assert_eq!((attempts("a"), attempts("s"), attempts("d"), attempts("done")), (Some(3), Some(3), Some(3), None));
+    assert_eq!(
+        (attempts("a"), attempts("s"), attempts("d"), attempts("done")),
+        (Some(3), Some(3), Some(3), None)
+    );
     assert_eq!(chart.node(NodeIdx::ROOT).retry.as_ref().unwrap().delay_after(2), Duration::from_millis(5));
     let NodeKind::ForEach(each) = &chart.node(chart.find("f").unwrap()).kind else { panic!() };
     assert_eq!((each.mode, each.max_branches, &*each.into), (FanOut::FailFast, 2, "results"));

@@ -5,7 +5,10 @@ use crate::structure::mermaid::mermaid_id;
 
 fn shop() -> Chart {
     let bank = Chart::builder(nop("call").named("Call")).build().unwrap();
-    let pay = Chart::builder(nop("auth").named("Authorise").describe("asks the bank")).mount(Mount::of("sf-bank", &bank)).build().unwrap();
+    let pay = Chart::builder(nop("auth").named("Authorise").describe("asks the bank"))
+        .mount(Mount::of("sf-bank", &bank))
+        .build()
+        .unwrap();
     Chart::builder(nop("seed").named("Seed").describe("loads the order"))
         .then(nop("prep").named("Prep"))
         .fork([nop("slow").named("Slow"), nop("quick").named("Quick")], FanOut::AllSettled)
@@ -74,7 +77,12 @@ fn descriptions_grow_with_the_chart_and_not_with_its_nesting() {
 #[test]
 fn the_diagram_draws_every_edge() {
     let chart = Chart::builder(nop("seed").named("Seed"))
-        .decide(decider("check").named("Check \"it\" <now>").branch(Branch::stage(nop("again")).loop_to("seed")).branch(nop("stop")))
+        .decide(
+            decider("check")
+                .named("Check \"it\" <now>")
+                .branch(Branch::stage(nop("again")).loop_to("seed"))
+                .branch(nop("stop")),
+        )
         .then(nop("end").named("End"))
         .build()
         .unwrap();
@@ -170,8 +178,16 @@ fn openapi_has_defaults_and_inline_schemas() {
     let document = plain.to_openapi(&OpenApi { version: Some("2".into()), ..OpenApi::default() });
     assert_eq!(document["info"]["version"], value!("2"));
     let post = &document["paths"]["/price-list-2"]["post"];
-    assert_eq!((post.get("requestBody"), &post["responses"]), (None, &value!({ "200": { "description": "Success" } })));
-    let options = OpenApi { title: Some("T".into()), description: Some("D".into()), path: Some("/p".into()), version: None };
+    assert_eq!(
+        (post.get("requestBody"), &post["responses"]),
+        (None, &value!({ "200": { "description": "Success" } }))
+    );
+    let options = OpenApi {
+        title: Some("T".into()),
+        description: Some("D".into()),
+        path: Some("/p".into()),
+        version: None,
+    };
     let document = plain.to_openapi(&options);
     assert_eq!(document["info"], value!({ "title": "T", "version": "1.0.0", "description": "D" }));
     assert!(document["paths"].get("/p").is_some());

@@ -6,12 +6,14 @@ use crate::json::Limits;
 /// Proves ENG-47, ENG-60 and the table of ENG §4.1: stages, streaming, pausable, retry, tags.
 #[test]
 fn stages_show_what_was_declared() {
-    let chart = Chart::builder(nop("seed").named("Seed").describe("loads").icon("box").tag("a").tag("b").retry(Retry::attempts(3)))
-        .then(Stage::streaming("draft", |_: Scope| async { Ok(()) }).named("Draft"))
-        .then(Stage::streaming("talk", |_: Scope| async { Ok(()) }).stream_id("voice"))
-        .then(Stage::pausable("ask", |_: Scope| async { Ok(Step::Pause(1)) }, |_: Scope, _: u8| async { Ok(()) }))
-        .build()
-        .unwrap();
+    let chart = Chart::builder(
+        nop("seed").named("Seed").describe("loads").icon("box").tag("a").tag("b").retry(Retry::attempts(3)),
+    )
+    .then(Stage::streaming("draft", |_: Scope| async { Ok(()) }).named("Draft"))
+    .then(Stage::streaming("talk", |_: Scope| async { Ok(()) }).stream_id("voice"))
+    .then(Stage::pausable("ask", |_: Scope| async { Ok(Step::Pause(1)) }, |_: Scope, _: u8| async { Ok(()) }))
+    .build()
+    .unwrap();
     assert_eq!(
         json(&chart),
         value!({
@@ -122,7 +124,8 @@ fn a_looping_chain_ends_in_a_stub() {
 /// A structure of `count` nodes, each hanging on the one before it, `kinds` deciding how: by `next`, as a child, as an inner chart.
 fn hanging(count: usize, kinds: usize) -> Structure {
     let mut builder = StructureBuilder::new();
-    let mut last = builder.add(StructureNode { id: "n0".into(), name: "n0".into(), ..StructureNode::default() });
+    let mut last =
+        builder.add(StructureNode { id: "n0".into(), name: "n0".into(), ..StructureNode::default() });
     for at in 1..count {
         let id = crate::value::Str::from(format!("n{at}"));
         let next = builder.add(StructureNode { id: id.clone(), name: id, ..StructureNode::default() });
@@ -151,7 +154,12 @@ fn long_chains_need_no_stack() {
         assert_eq!(read.clone().to_json(), text);
         assert_eq!(read.node_count(), 100_000);
         assert!(read.find("n99999").is_some());
-        assert_eq!(walk_structure(read.root(), "", true).filter(|item| matches!(item, StructureItem::Stage { .. })).count(), 100_000);
+        assert_eq!(
+            walk_structure(read.root(), "", true)
+                .filter(|item| matches!(item, StructureItem::Stage { .. }))
+                .count(),
+            100_000
+        );
         let mut facts = RuntimeFacts::new();
         facts.iterations("n99999", 2);
         assert_eq!(facts.apply(&read).find("n99999").unwrap().iteration_count, Some(2));
@@ -167,7 +175,8 @@ fn deep_documents_need_no_stack() {
         let read = Structure::from_json(&text).unwrap();
         assert!(read == structure && read.to_json() == text);
         let small = hanging(1_000, 3);
-        let stages = walk_structure(small.root(), "", true).filter(|item| matches!(item, StructureItem::Stage { .. }));
+        let stages =
+            walk_structure(small.root(), "", true).filter(|item| matches!(item, StructureItem::Stage { .. }));
         assert_eq!(stages.count(), 1_000);
     });
 }
@@ -207,7 +216,16 @@ fn nulls_and_false_flags_mean_absent() {
 
 #[test]
 fn texts_that_are_no_structure_are_refused() {
-    for text in ["", "[]", "1", "{", "{}", r#"{"id":"a","next":{}}"#, r#"{"id":"a","children":[1]}"#, r#"{"id":"a"} x"#] {
+    for text in [
+        "",
+        "[]",
+        "1",
+        "{",
+        "{}",
+        r#"{"id":"a","next":{}}"#,
+        r#"{"id":"a","children":[1]}"#,
+        r#"{"id":"a"} x"#,
+    ] {
         assert!(Structure::from_json(text).is_err(), "{text}");
     }
     let limits = Limits { max_bytes: 100, max_depth: 2 };
@@ -226,7 +244,8 @@ fn sharing_does_not_show() {
     assert_eq!(read.node_count(), chart.structure().node_count());
     assert_eq!(read.find("b/in").unwrap().name, "In".into());
     assert!(read.find("b/nowhere").is_none() && read.find("c/in").is_none());
-    let other = Chart::builder(Mount::of("a", &leaf)).mount(Mount::of("b", &Chart::builder(nop("in")).build().unwrap()));
+    let other = Chart::builder(Mount::of("a", &leaf))
+        .mount(Mount::of("b", &Chart::builder(nop("in")).build().unwrap()));
     assert_ne!(other.build().unwrap().structure(), chart.structure());
 }
 
@@ -238,10 +257,18 @@ fn built(shape: &[(u8, prop::sample::Index, String)]) -> Structure {
     let mut free_inner = free_next.clone();
     let mut all = free_next.clone();
     for (hang, index, id) in shape {
-        let added = builder.add(StructureNode { is_pausable: hang % 2 == 0, icon: Some(id.as_str().into()), ..node(&format!("_{id}")) });
+        let added = builder.add(StructureNode {
+            is_pausable: hang % 2 == 0,
+            icon: Some(id.as_str().into()),
+            ..node(&format!("_{id}"))
+        });
         match hang % 3 {
-            0 if !free_next.is_empty() => builder.set_next(free_next.swap_remove(index.index(free_next.len())), added),
-            1 if !free_inner.is_empty() => builder.set_subflow_root(free_inner.swap_remove(index.index(free_inner.len())), added),
+            0 if !free_next.is_empty() => {
+                builder.set_next(free_next.swap_remove(index.index(free_next.len())), added)
+            }
+            1 if !free_inner.is_empty() => {
+                builder.set_subflow_root(free_inner.swap_remove(index.index(free_inner.len())), added)
+            }
             _ => builder.add_child(*index.get(&all), added),
         }
         free_next.push(added);

@@ -31,13 +31,21 @@ impl StructureRecorder for Notes {
     }
     fn on_decider_complete(&self, event: &DeciderComplete<'_>) {
         let default = event.default_branch.map(|id| format!(" default {id}")).unwrap_or_default();
-        self.note(format!("complete {} {} {}{default}", event.decider, event.node_type, event.branch_ids.join("+")));
+        self.note(format!(
+            "complete {} {} {}{default}",
+            event.decider,
+            event.node_type,
+            event.branch_ids.join("+")
+        ));
     }
     fn on_subflow_mounted(&self, event: &SubflowMounted<'_>) {
         let root = event.root_stage_id.map_or("-", |id| &**id);
         let lazy = if event.is_lazy { " lazy" } else { "" };
         assert_eq!(event.subflow_spec.is_some(), !event.is_lazy);
-        self.note(format!("mount {} {} {root} at {}{lazy}", event.subflow_id, event.subflow_name, event.subflow_path));
+        self.note(format!(
+            "mount {} {} {root} at {}{lazy}",
+            event.subflow_id, event.subflow_name, event.subflow_path
+        ));
     }
 }
 
@@ -46,12 +54,22 @@ impl StructureRecorder for Notes {
 fn observers_are_told_in_document_order() {
     let notes = Arc::new(Notes::default());
     Chart::builder(nop("seed").named("Seed").tag("t"))
-        .fork([ForkChild::from(nop("a")), ForkChild::from(Mount::of("b", &inner()).named("B").converge_at("end"))], FanOut::AllSettled)
+        .fork(
+            [
+                ForkChild::from(nop("a")),
+                ForkChild::from(Mount::of("b", &inner()).named("B").converge_at("end")),
+            ],
+            FanOut::AllSettled,
+        )
         .select(selector("s").branch(nop("one")).branch(Mount::lazy("two", inner)))
         .decide(
             decider("d")
                 .branch(Branch::stage(nop("again")).loop_to("s"))
-                .branch(Stage::pausable("done", |_: Scope| async { Ok(Step::Pause(1)) }, |_: Scope, _: u8| async { Ok(()) }))
+                .branch(Stage::pausable(
+                    "done",
+                    |_: Scope| async { Ok(Step::Pause(1)) },
+                    |_: Scope, _: u8| async { Ok(()) },
+                ))
                 .default_branch("done"),
         )
         .then(nop("end"))
@@ -105,8 +123,14 @@ fn plain_nodes_lead_on_themselves() {
         .observe_structure(notes.clone())
         .build()
         .unwrap();
-    let edges: Vec<String> =
-        notes.0.lock().unwrap().iter().filter(|line| line.starts_with("edge") || line.starts_with("loop")).cloned().collect();
+    let edges: Vec<String> = notes
+        .0
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|line| line.starts_with("edge") || line.starts_with("loop"))
+        .cloned()
+        .collect();
     assert_eq!(edges, ["edge m->f next", "edge f->p next", "edge p->c fork-branch (c)", "loop p->f"]);
 }
 
@@ -148,7 +172,10 @@ fn panicking_observers_are_contained() {
     assert_eq!(notes.0.lock().unwrap().len(), 80 + 79);
     let errors = chart.structure_errors();
     assert_eq!(errors.len(), 101);
-    assert_eq!((&*errors[0].recorder_id, &*errors[0].method, &*errors[0].message), ("b", "onStageAdded", "no room for s0"));
+    assert_eq!(
+        (&*errors[0].recorder_id, &*errors[0].method, &*errors[0].message),
+        ("b", "onStageAdded", "no room for s0")
+    );
     assert_eq!(&*errors[100].recorder_id, "__truncated__");
     assert!(Chart::builder(nop("a")).build().unwrap().structure_errors().is_empty());
 }

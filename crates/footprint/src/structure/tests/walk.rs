@@ -7,10 +7,15 @@ fn told(structure: &Structure, path: &str, recurse: bool) -> Vec<String> {
             StructureItem::SubflowStart { path } => format!("start {path}"),
             StructureItem::Stage { id, path, .. } => format!("stage {id} in '{path}'"),
             StructureItem::Edge { from, to, kind, label } => {
-                format!("edge {from}->{to} {kind}{}", label.map(|label| format!(" ({label})")).unwrap_or_default())
+                format!(
+                    "edge {from}->{to} {kind}{}",
+                    label.map(|label| format!(" ({label})")).unwrap_or_default()
+                )
             }
             StructureItem::Loop { from, to } => format!("loop {from}->{to}"),
-            StructureItem::Subflow { path, name, root } => format!("subflow {path} {name} {}", root.as_deref().unwrap_or("-")),
+            StructureItem::Subflow { path, name, root } => {
+                format!("subflow {path} {name} {}", root.as_deref().unwrap_or("-"))
+            }
         })
         .collect()
 }
@@ -19,7 +24,10 @@ fn told(structure: &Structure, path: &str, recurse: bool) -> Vec<String> {
 #[test]
 fn a_walk_tells_stages_edges_loops_and_mounts() {
     let chart = Chart::builder(nop("seed"))
-        .fork([ForkChild::from(nop("a")), ForkChild::from(Mount::of("b", &inner()).converge_at("end"))], FanOut::AllSettled)
+        .fork(
+            [ForkChild::from(nop("a")), ForkChild::from(Mount::of("b", &inner()).converge_at("end"))],
+            FanOut::AllSettled,
+        )
         .decide(decider("d").branch(Branch::stage(nop("again")).loop_to("seed")).branch(nop("done")))
         .then(nop("end"))
         .build()
@@ -57,6 +65,11 @@ fn a_walk_below_a_path_prefixes_ids() {
     let chart = Chart::builder(Mount::lazy("lazy", inner)).then(nop("x")).build().unwrap();
     assert_eq!(
         told(chart.structure(), "sf/in", true),
-        ["stage sf/in/lazy in 'sf/in'", "subflow sf/in/lazy lazy -", "edge sf/in/lazy->sf/in/x next", "stage sf/in/x in 'sf/in'"]
+        [
+            "stage sf/in/lazy in 'sf/in'",
+            "subflow sf/in/lazy lazy -",
+            "edge sf/in/lazy->sf/in/x next",
+            "stage sf/in/x in 'sf/in'"
+        ]
     );
 }

@@ -1,0 +1,99 @@
+//! `agentfootprint run`: one question to a real model.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use agentfootprint::agent::AgentBuilder;
+use agentfootprint::prelude::*;
+use clap::{Args, ValueEnum};
+
+use crate::block_on;
+use crate::live::Live;
+use crate::out::{Failure, say};
+
+#[derive(Args)]
+pub(crate) struct RunArgs {
+    /// The question.
+    question: String,
+    /// Which adapter speaks to the model.
+    #[arg(long, value_enum, default_value_t = Vendor::Openai)]
+    provider: Vendor,
+    /// Address of an OpenAI-compatible server, for instance http://127.0.0.1:8099/v1.
+    #[arg(long)]
+    base_url: Option<String>,
+    /// The model.
+    #[arg(long)]
+    model: String,
+    /// The system prompt.
+    #[arg(long, default_value = "You are a helpful assistant. Answer briefly.")]
+    system: String,
+    /// Upper bound of generated tokens.
+    #[arg(long)]
+    max_tokens: Option<u64>,
+    /// Waits for the whole answer instead of streaming it.
+    #[arg(long)]
+    no_stream: bool,
+    /// Where the recording is written.
+    #[arg(long, default_value = "run-recording.json")]
+    out: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Vendor {
+    /// OpenAI Chat Completions, or a compatible server.
+    Openai,
+    /// Answers `echo: <question>`; needs no network.
+    Mock,
+}
+
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    block_on(asked(args))
+}
+
+async fn asked(args: &RunArgs) -> Result<ExitCode, Failure> {
+    let mut builder = builder(args)?.system(args.system.as_str());
+    if let Some(tokens) = args.max_tokens {
+        builder = builder.max_tokens(tokens);
+    }
+    let agent = builder.build().map_err(|errors| Failure::unusable(errors.to_string()))?;
+    let live = Arc::new(Live::default());
+    let showing = Arc::clone(&live);
+    let declared = agent.record(args.question.as_str()).listen("*", move |event| showing.show(event));
+    let declared = declared.map_err(|error| Failure::unusable(error.to_string()))?;
+    let run = declared.await.map_err(|refusal| Failure::unusable(refusal.to_string()))?;
+    live.end();
+    run.save(&args.out).map_err(|error| Failure::failed(error.to_string()))?;
+    say(format!("\nrecording: {}\n", args.out.display()));
+    match run.answer() {
+        Ok(_) => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(Failure::failed(error.to_string())),
+    }
+}
+
+fn builder(args: &RunArgs) -> Result<AgentBuilder, Failure> {
+    match args.provider {
+        Vendor::Mock => Ok(Agent::builder(if args.no_stream { Mock::new().without_streaming() } else { Mock::new() }, args.model.as_str())),
+        Vendor::Openai => openai(args),
+    }
+}
+
+#[cfg(feature = "openai")]
+fn openai(args: &RunArgs) -> Result<AgentBuilder, Failure> {
+    let mut builder = OpenAi::builder().streaming(!args.no_stream);
+    if let Some(url) = &args.base_url {
+        builder = builder.base_url(url.as_str());
+        if std::env::var("OPENAI_API_KEY").is_ok_and(|key| !key.trim().is_empty()) {
+            // The key of the environment goes along; a server without keys ignores it.
+        } else {
+            builder = builder.without_key();
+        }
+    }
+    let provider = builder.build().map_err(|error| Failure::unusable(error.to_string()))?;
+    Ok(Agent::builder(provider, args.model.as_str()))
+}
+
+#[cfg(not(feature = "openai"))]
+fn openai(_: &RunArgs) -> Result<AgentBuilder, Failure> {
+    Err(Failure::unusable("this build has no openai adapter; build it with the feature `openai`"))
+}

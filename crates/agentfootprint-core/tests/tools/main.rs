@@ -1,0 +1,6 @@
+//! The dispatch pipeline, driven by whole runs of an agent.
+
+mod basics;
+mod people;
+mod permissions;
+mod support;
