@@ -7,7 +7,7 @@ use syn::{Attribute, Error, Expr, FnArg, Ident, ItemFn, Lit, Meta, Pat, Result, 
 /// One parameter of the function, in order.
 pub(crate) enum Parameter {
     /// A property of the input schema.
-    Argument(Argument),
+    Argument(Box<Argument>),
     /// The call's context; `by_reference` tells how the function takes it.
     Context { by_reference: bool },
 }
@@ -121,7 +121,7 @@ fn parameter(input: &mut FnArg) -> Result<Parameter> {
         }
     }
     let (decoded, lent) = decoded_type(&name, &typed.ty)?;
-    Ok(Parameter::Argument(Argument { name, decoded, lent, attributes }))
+    Ok(Parameter::Argument(Box::new(Argument { name, decoded, lent, attributes })))
 }
 
 /// `Some(by_reference)` when the type is the call's context.

@@ -1,4 +1,5 @@
 //! `#[derive(State)]` as a program uses it.
+#![allow(clippy::unwrap_used)]
 #![cfg(feature = "derive")]
 
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
 //! What one inner chart leaves behind, however it is mounted, and what many runs of one chart share: nothing.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use footprint::observe::Recorder;
+use footprint::observe::{Delivery, ObserverQueueConfig, Recorder};
 use footprint::state::{CommitValues, Tracking, WriteProvenance};
 use footprint::value::{Str, Value};
 
@@ -378,6 +378,18 @@ impl AgentBuilder {
     /// Observes every run of the agent.
     pub fn watch(mut self, recorder: Arc<dyn Recorder>) -> Self {
         self.recorders.push(recorder);
+        self
+    }
+
+    /// How observers are told: inside the producing call, as by default, or from the run's queue.
+    pub fn observer_delivery(mut self, delivery: Delivery) -> Self {
+        self.options.observer_delivery = delivery;
+        self
+    }
+
+    /// The queue of deferred observers. It needs [`Delivery::Deferred`].
+    pub fn observer_queue(mut self, queue: ObserverQueueConfig) -> Self {
+        self.options.observer_queue = Some(queue);
         self
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use agentfootprint_record::conventions::is_reserved_subflow_segment;
 use agentfootprint_record::events::words::Word as _;
+use footprint::observe::Delivery;
 use footprint::value::{Str, Value};
 
 use super::builder::AgentBuilder;
@@ -12,11 +13,11 @@ use super::cache;
 use super::core::{AgentCore, BasePrompt, Index};
 use super::errors::{AgentBuildError, AgentBuildErrors};
 use super::offer::Offer;
-use super::output::{DEFAULT_NAME, FORCED_TOOL, Fallback, MAX_RETRIES, Output, OutputStrategy};
+use super::output::{DEFAULT_NAME, Fallback, MAX_RETRIES, Output, OutputStrategy};
 use super::records::base_piece;
 use super::{Agent, chart};
 use crate::injection::{Injection, Instruction, IntoInjection};
-use crate::tools::Tool;
+use crate::tools::{Tool, check_tool_set};
 
 /// Iterations above which a build warns once.
 const MANY_ITERATIONS: u32 = 100;
@@ -32,7 +33,7 @@ pub(super) fn build(mut builder: AgentBuilder) -> Result<Agent, AgentBuildErrors
         problems.push(error.into());
     }
     let output = output(&mut builder, &mut problems);
-    let tools = tools(&builder.tools, &mut problems);
+    let tools = tools(&builder, &mut problems);
     check_injections(&builder.injections, &mut problems);
     check_recorders(&builder, &mut problems);
     if !problems.is_empty() {
@@ -203,26 +204,19 @@ fn other_tools(builder: &AgentBuilder) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-fn tools(declared: &[Tool], problems: &mut Vec<AgentBuildError>) -> Vec<Tool> {
-    let mut known: HashMap<&str, (usize, &Tool)> = HashMap::new();
-    let mut kept = Vec::with_capacity(declared.len());
-    for (at, tool) in declared.iter().enumerate() {
-        if tool.name() == FORCED_TOOL {
-            problems.push(AgentBuildError::ReservedTool {
-                name: tool.name().to_owned(),
-                why: "for the forced output tool",
-            });
-        }
-        match known.get(tool.name()) {
-            Some((first, _)) => problems.push(AgentBuildError::DuplicateTool {
-                name: tool.name().to_owned(),
-                first: format!("registered tool {}", first + 1),
-                second: format!("registered tool {}", at + 1),
-            }),
-            None => {
-                known.insert(tool.name(), (at, tool));
-                kept.push(tool.clone());
-            }
+/// Each registered tool once; what is wrong with the set as a whole is reported.
+fn tools(builder: &AgentBuilder, problems: &mut Vec<AgentBuildError>) -> Vec<Tool> {
+    let found = check_tool_set(
+        &builder.tools,
+        &builder.injections,
+        &builder.tooling,
+        builder.options.on_authorization_required,
+    );
+    problems.extend(found.into_iter().map(AgentBuildError::from));
+    let mut kept: Vec<Tool> = Vec::with_capacity(builder.tools.len());
+    for tool in &builder.tools {
+        if !kept.iter().any(|known| known.name() == tool.name()) {
+            kept.push(tool.clone());
         }
     }
     kept
@@ -244,6 +238,15 @@ fn check_injections(injections: &[Injection], problems: &mut Vec<AgentBuildError
 }
 
 fn check_recorders(builder: &AgentBuilder, problems: &mut Vec<AgentBuildError>) {
+    if let Some(queue) = &builder.options.observer_queue {
+        if let Err(error) = queue.check() {
+            problems.push(error.into());
+        }
+        if builder.options.observer_delivery == Delivery::Inline {
+            let what = "observer_queue".to_owned();
+            problems.push(AgentBuildError::Needs { what, needs: "`observer_delivery(Delivery::Deferred)`" });
+        }
+    }
     let mut known: HashMap<&str, &Arc<dyn footprint::observe::Recorder>> = HashMap::new();
     for recorder in &builder.recorders {
         match known.get(recorder.id()) {

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use footprint::chart::BuildErrors as ChartErrors;
+use footprint::observe::InvalidQueueOption;
 use footprint::value::Str;
 
 use crate::injection::InjectionError;
 use crate::llm::MalformedCapabilities;
-use crate::tools::ToolDefError;
+use crate::tools::{ToolDefError, ToolSetError};
 
 /// One problem of an agent's declaration.
 #[derive(Debug, thiserror::Error)]
@@ -61,24 +62,9 @@ pub enum AgentBuildError {
     /// A tool that is not well defined.
     #[error(transparent)]
     Tool(#[from] ToolDefError),
-    /// Two tools of one name.
-    #[error("two different tools are called `{name}`: {first} and {second}; the model calls by name")]
-    DuplicateTool {
-        /// The name.
-        name: String,
-        /// Where the first comes from.
-        first: String,
-        /// Where the second comes from.
-        second: String,
-    },
-    /// A name the library keeps for itself.
-    #[error("the tool name `{name}` is reserved {why}")]
-    ReservedTool {
-        /// The name.
-        name: String,
-        /// When it is.
-        why: &'static str,
-    },
+    /// The agent's tools do not go together.
+    #[error(transparent)]
+    Tools(#[from] ToolSetError),
     /// A budget that could never trip.
     #[error("`cost_budget` needs `pricing`: without prices it could never be reached")]
     BudgetWithoutPricing,
@@ -114,6 +100,9 @@ pub enum AgentBuildError {
     /// A provider that declares something impossible.
     #[error(transparent)]
     Capabilities(#[from] MalformedCapabilities),
+    /// An observer queue that cannot work.
+    #[error(transparent)]
+    ObserverQueue(#[from] InvalidQueueOption),
     /// The chart itself is not valid.
     #[error("the agent's chart is not valid: {0}")]
     Chart(ChartErrors),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use footprint::observe::{Delivery, ObserverQueueConfig};
 use footprint::state::{CommitValues, Tracking, WriteProvenance};
 
 use crate::llm::{PricingTable, Usd};
@@ -151,6 +152,8 @@ pub(crate) struct AgentOptions {
     pub(crate) caching: bool,
     pub(crate) react_mode: AgentReactMode,
     pub(crate) thinking_budget: Option<u64>,
+    pub(crate) observer_delivery: Delivery,
+    pub(crate) observer_queue: Option<ObserverQueueConfig>,
 }
 
 impl Default for AgentOptions {
@@ -178,6 +181,8 @@ impl Default for AgentOptions {
             caching: true,
             react_mode: AgentReactMode::default(),
             thinking_budget: None,
+            observer_delivery: Delivery::Inline,
+            observer_queue: None,
         }
     }
 }

@@ -145,6 +145,8 @@ fn declared(
             read_tracking: options.read_tracking,
             commit_values: options.commit_values,
             write_provenance: options.write_provenance,
+            delivery: options.observer_delivery,
+            queue: options.observer_queue.clone(),
         },
         recorders: agent.recorders(),
         identity,

@@ -8,46 +8,74 @@ use std::pin::Pin;
 
 use agentfootprint_record::events::{Event, UnknownEventPattern};
 use agentfootprint_record::recording::{Recording, save_atomically};
-use footprint::value::Str;
+use footprint::pause::FlowchartCheckpoint;
+use footprint::structure::Structure;
+use footprint::value::{Str, Value};
 
 use super::options::RecordOptions;
 use super::producer::RecordingHandle;
 use crate::agent::Agent;
 use crate::events::IntoPattern;
-use crate::run::{RunBuilder, RunError, RunHandle, RunInput, RunOptions, RunOutcome, RunRecord, RunRefusal, RunReport, Runner};
+use crate::run::{
+    AgentRunCheckpoint, ChartRunner as _, RunBuilder, RunError, RunHandle, RunInput, RunOptions, RunOutcome, RunRecord, RunRefusal, RunReport, Runner,
+};
+
+type Begin<T> = Box<dyn FnOnce(RunOptions) -> Result<RunHandle<T>, RunRefusal> + Send>;
 
 /// A declared run that will be recorded. Await it for the [`RecordedRun`].
 #[must_use = "a run does nothing until it is awaited or started"]
-pub struct RecordBuilder<R: Runner> {
-    run: RunBuilder<R>,
+pub struct RecordBuilder<T> {
+    begin: Begin<T>,
+    options: RunOptions,
     handle: RecordingHandle,
+    structure: Structure,
 }
 
 impl<R: Runner> RunBuilder<R> {
     /// Records this run, from before its first stage.
-    pub fn record(self, options: RecordOptions) -> RecordBuilder<R> {
-        let handle = RecordingHandle::new(options, self.structure());
-        RecordBuilder { run: self, handle }
+    pub fn record(self, options: RecordOptions) -> RecordBuilder<R::Output> {
+        let structure = self.structure();
+        let (runner, input, run_options) = self.into_parts();
+        RecordBuilder::new(structure, move |options| runner.start(input, options)).record_options(options).options(run_options)
     }
 }
 
 impl Agent {
     /// Runs the agent and records the run. Plain `run` does not record.
-    pub fn record(&self, input: impl Into<RunInput>) -> RecordBuilder<Self> {
+    pub fn record(&self, input: impl Into<RunInput>) -> RecordBuilder<String> {
         self.run(input).record(RecordOptions::default())
+    }
+
+    /// Goes on from a pause and records the new leg. As [`Runner::resume`].
+    pub fn record_resume(&self, checkpoint: FlowchartCheckpoint, answer: Option<Value>) -> RecordBuilder<String> {
+        let agent = self.clone();
+        let structure = self.spec().structure().clone();
+        RecordBuilder::new(structure, move |options| agent.resume(checkpoint, answer, options))
+    }
+
+    /// Goes on after a failed run and records the new run. As [`Agent::resume_on_error`].
+    pub fn record_resume_on_error(&self, checkpoint: AgentRunCheckpoint) -> RecordBuilder<String> {
+        let agent = self.clone();
+        let structure = self.spec().structure().clone();
+        RecordBuilder::new(structure, move |options| agent.resume_on_error(checkpoint, options))
     }
 }
 
-impl<R: Runner> RecordBuilder<R> {
+impl<T> RecordBuilder<T> {
+    fn new(structure: Structure, begin: impl FnOnce(RunOptions) -> Result<RunHandle<T>, RunRefusal> + Send + 'static) -> Self {
+        let handle = RecordingHandle::new(RecordOptions::default(), structure.clone());
+        Self { begin: Box::new(begin), options: RunOptions::default(), handle, structure }
+    }
+
     /// The options of the run. What was declared before is replaced; the recording stays attached.
     pub fn options(mut self, options: RunOptions) -> Self {
-        self.run = self.run.options(options);
+        self.options = options;
         self
     }
 
     /// How much is kept.
     pub fn record_options(mut self, options: RecordOptions) -> Self {
-        self.handle = RecordingHandle::new(options, self.run.structure());
+        self.handle = RecordingHandle::new(options, self.structure.clone());
         self
     }
 
@@ -60,7 +88,7 @@ impl<R: Runner> RecordBuilder<R> {
         pattern: impl IntoPattern,
         listener: impl Fn(&Event) + Send + Sync + 'static,
     ) -> Result<Self, UnknownEventPattern> {
-        self.run = self.run.listen(pattern, listener)?;
+        self.options = self.options.listen(pattern.into_pattern()?, listener);
         Ok(self)
     }
 
@@ -74,15 +102,14 @@ impl<R: Runner> RecordBuilder<R> {
     ///
     /// # Errors
     /// [`RunRefusal`] when the run cannot begin.
-    pub fn start(self) -> Result<(RunHandle<R::Output>, RecordingHandle), RunRefusal> {
-        let handle = self.handle;
-        let attached = handle.clone();
-        Ok((self.run.with(move |options| attached.attach(options)).start()?, handle))
+    pub fn start(self) -> Result<(RunHandle<T>, RecordingHandle), RunRefusal> {
+        let options = self.handle.attach(self.options);
+        Ok(((self.begin)(options)?, self.handle))
     }
 }
 
-impl<R: Runner> IntoFuture for RecordBuilder<R> {
-    type Output = Result<RecordedRun<R::Output>, RunRefusal>;
+impl<T: Send + 'static> IntoFuture for RecordBuilder<T> {
+    type Output = Result<RecordedRun<T>, RunRefusal>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -97,9 +124,9 @@ impl<R: Runner> IntoFuture for RecordBuilder<R> {
     }
 }
 
-impl<R: Runner> fmt::Debug for RecordBuilder<R> {
+impl<T> fmt::Debug for RecordBuilder<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordBuilder").field("run", &self.run).finish_non_exhaustive()
+        f.debug_struct("RecordBuilder").field("options", &self.options).finish_non_exhaustive()
     }
 }
 

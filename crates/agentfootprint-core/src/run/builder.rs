@@ -63,6 +63,10 @@ impl<R: Runner> RunBuilder<R> {
         self
     }
 
+    pub(crate) fn into_parts(self) -> (R, RunInput, RunOptions) {
+        (self.runner, self.input, self.options)
+    }
+
     /// The structure of the chart this run will walk.
     pub(crate) fn structure(&self) -> footprint::structure::Structure {
         self.runner.spec().structure().clone()

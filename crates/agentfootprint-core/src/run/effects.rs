@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use footprint::clock::{Clock, SystemClock};
-use footprint::ids::RuntimeStageId;
+use footprint::ids::{DefaultRunIds, RunId, RunIdSource as _, RuntimeStageId};
 use footprint::value::{Str, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -191,6 +191,11 @@ pub trait IdSource: Send + Sync + 'static {
 
     /// The id of a new turn.
     fn turn_id(&self, now_ms: u64) -> Str;
+
+    /// The engine's id of a walk; the engine's own process-wide source by default.
+    fn walk_id(&self, _now_ms: u64) -> RunId {
+        DefaultRunIds.next_run_id()
+    }
 }
 
 /// `run-<ms>-<sequence>`, the sequence monotonic per process (AGT-3).
@@ -222,6 +227,7 @@ impl IdSource for ProcessIds {
 pub struct SequentialIds {
     runs: AtomicU64,
     turns: AtomicU64,
+    walks: AtomicU64,
 }
 
 impl IdSource for SequentialIds {
@@ -231,6 +237,10 @@ impl IdSource for SequentialIds {
 
     fn turn_id(&self, now_ms: u64) -> Str {
         format!("turn-{now_ms}-{}", self.turns.fetch_add(1, Ordering::Relaxed) + 1).into()
+    }
+
+    fn walk_id(&self, now_ms: u64) -> RunId {
+        RunId::from_parts(now_ms, self.walks.fetch_add(1, Ordering::Relaxed))
     }
 }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use agentfootprint_record::MemoryIdentity;
 use agentfootprint_record::events::RunFacts;
 use footprint::chart::Chart;
-use footprint::observe::Recorder;
+use footprint::clock::Clock;
+use footprint::ids::{RunId, RunIdSource};
+use footprint::observe::{Delivery, ObserverQueueConfig, Recorder};
 use footprint::pause::FlowchartCheckpoint;
 use footprint::report::RunReport as WalkReport;
 use footprint::state::{CommitValues, Tracking, WriteProvenance};
@@ -16,7 +18,7 @@ use footprint::walk;
 use tokio_util::sync::CancellationToken;
 
 use super::context::{RunContext, RunParts};
-use super::effects::{Direct, Effects};
+use super::effects::{Direct, Effects, IdSource};
 use super::error::RunRefusal;
 use super::handle::{RunHandle, RunProbe};
 use super::identity::RunIdentity;
@@ -40,6 +42,21 @@ pub(crate) struct Dials {
     pub(crate) read_tracking: Tracking,
     pub(crate) commit_values: CommitValues,
     pub(crate) write_provenance: WriteProvenance,
+    /// How the observers named by agent and caller are told; the run's own ones always inside the producing call (AGT-12).
+    pub(crate) delivery: Delivery,
+    pub(crate) queue: Option<ObserverQueueConfig>,
+}
+
+/// The walk's ids come from where the run's do.
+struct WalkIds {
+    ids: Arc<dyn IdSource>,
+    clock: Arc<dyn Clock>,
+}
+
+impl RunIdSource for WalkIds {
+    fn next_run_id(&self) -> RunId {
+        self.ids.walk_id(self.clock.now_ms())
+    }
 }
 
 type Settling<T> = Pin<Box<dyn Future<Output = RunReport<T>> + Send>>;
@@ -84,8 +101,7 @@ pub(crate) fn launch<T: Send + 'static>(launch: Launch<T>, options: RunOptions) 
         events.hub().on_shared(pattern, listener).keep();
     }
     let probe = RunProbe::default();
-    let mut recorders = launch.recorders;
-    recorders.extend(options.recorders);
+    let mut recorders = Vec::new();
     for wire in &options.wiring {
         wire(&mut RunWiring {
             run_id: &run_id,
@@ -114,14 +130,22 @@ pub(crate) fn launch<T: Send + 'static>(launch: Launch<T>, options: RunOptions) 
         .commit_values(launch.dials.commit_values)
         .write_provenance(launch.dials.write_provenance)
         .narrative(true)
+        .run_ids(Arc::new(WalkIds { ids, clock: Arc::clone(&clock) }))
         .clock(clock)
         .label(run_id)
+        .default_delivery(launch.dials.delivery)
         .cancel(cancel)
         .extend(Arc::clone(&context));
     if let Some(limit) = options.timeout {
         walk_options = walk_options.timeout(limit);
     }
+    if let Some(queue) = launch.dials.queue {
+        walk_options = walk_options.observer_queue(queue);
+    }
     for recorder in recorders {
+        walk_options = walk_options.observe_with(recorder, Delivery::Inline);
+    }
+    for recorder in launch.recorders.into_iter().chain(options.recorders) {
         walk_options = walk_options.observe(recorder);
     }
     let run = match launch.leg {

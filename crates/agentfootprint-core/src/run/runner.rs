@@ -15,7 +15,7 @@ use super::options::RunOptions;
 use crate::events::EventHub;
 
 /// What a composition needs of a member.
-pub trait ChartRunner: Send + Sync {
+pub trait ChartRunner: Send + Sync + 'static {
     /// The runner's id.
     fn id(&self) -> &str;
 

@@ -30,6 +30,7 @@ mod permission;
 #[doc(hidden)]
 pub mod private;
 mod provider;
+mod registry;
 mod schema;
 mod sessions;
 mod texts;
@@ -77,6 +78,8 @@ pub use self::permission::{
     PermissionVerdict, PolicyError, PolicyRules, SequenceCall, SequencePolicy, skill_of_target,
 };
 pub use self::provider::{ToolListContext, ToolProvider, ToolProviderError};
+pub use self::registry::ToolSetError;
+pub(crate) use self::registry::check_tool_set;
 pub use self::schema::ToolSchema;
 pub use self::sessions::{Cleanup, TeardownError, TeardownOptions, TeardownScope};
 pub(crate) use self::sessions::tear_down;

@@ -116,6 +116,14 @@ impl Mount {
     }
 
     /// Mounts the chart `resolve` produces at the first visit of a run (ENG-37).
+    ///
+    /// ```
+    /// use footprint::chart::{Chart, Mount, Stage};
+    /// use footprint::scope::Scope;
+    ///
+    /// let deep = Mount::lazy("deep", || Chart::builder(Stage::new("in", |_: Scope| async { Ok(()) })).build());
+    /// assert_eq!(deep.id(), "deep");
+    /// ```
     pub fn lazy<F, R>(id: impl Into<Str>, resolve: F) -> Mount
     where
         F: Fn() -> R + Send + Sync + 'static,

@@ -110,6 +110,19 @@ impl Stage {
     }
 
     /// A stage that sends tokens through `scope.tokens()`. Its stream id is its name unless [`Stage::stream_id`] sets one.
+    ///
+    /// ```
+    /// use footprint::chart::Stage;
+    /// use footprint::scope::Scope;
+    ///
+    /// let draft = Stage::streaming("draft", |scope: Scope| async move {
+    ///     scope.tokens().send("Tea ");
+    ///     scope.tokens().send("is hot");
+    ///     Ok(())
+    /// })
+    /// .stream_id("answer");
+    /// assert_eq!(draft.id(), "draft");
+    /// ```
     pub fn streaming<F, Fut, T>(id: impl Into<Str>, run: F) -> Stage
     where
         F: Fn(Scope) -> Fut + Send + Sync + 'static,
@@ -120,6 +133,21 @@ impl Stage {
     }
 
     /// A stage that may pause the run: `ask` answers [`Step::Pause`] with the question, `answer` runs when the run is resumed.
+    ///
+    /// ```
+    /// use footprint::chart::{Stage, Step};
+    /// use footprint::scope::Scope;
+    ///
+    /// let approve = Stage::pausable(
+    ///     "approve",
+    ///     |_: Scope| async { Ok(Step::Pause("Pay 4200?")) },
+    ///     |scope: Scope, yes: bool| async move {
+    ///         scope.set_value("approved", yes)?;
+    ///         Ok(())
+    ///     },
+    /// );
+    /// assert_eq!(approve.id(), "approve");
+    /// ```
     pub fn pausable<F, Fut, P, G, GFut, A, T>(id: impl Into<Str>, ask: F, answer: G) -> Stage
     where
         F: Fn(Scope) -> Fut + Send + Sync + 'static,

@@ -11,7 +11,7 @@ use super::{
 use crate::ids::{CommitIdx, RuntimeStageId};
 use crate::json::{JsonError, JsonErrorKind, JsonReader, Limits, TokenKind};
 use crate::state::{Bundle, CommitValues, WriteProvenance};
-use crate::value::{MAX_DEPTH, Object, Str, Value};
+use crate::value::{Object, Str, Value};
 
 /// What may be opened at most (OBS-187). The execution tree's own depth is bounded by the step count only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +62,8 @@ impl From<JsonError> for OpenRecordingError {
                 actual: format!("more than {limit} bytes"),
             },
             JsonErrorKind::TooDeep { limit } => Self::RecordingTooLarge {
-                limit: format!("max_value_depth {MAX_DEPTH}"),
-                actual: format!("a value deeper than {limit} at byte {}", error.offset),
+                limit: format!("max_value_depth {limit}"),
+                actual: format!("a deeper value at byte {}", error.offset),
             },
             _ => Self::Json(error),
         }
@@ -170,12 +170,18 @@ impl<'a> Reader<'a> {
     fn snapshot(&mut self) -> Result<Snapshot, OpenRecordingError> {
         let mut out = Snapshot::default();
         let (mut log, mut tree) = (false, false);
+        let mut no_frame = false;
         self.json.begin_object()?;
         while let Some(key) = self.json.next_key()? {
             match (&*key, self.json.peek()?) {
                 ("executionTree", TokenKind::Object) => {
                     out.execution_tree = read_tree(&mut self.json)?;
                     tree = true;
+                }
+                // A run that never started has no frame; with commits it would be a damaged recording.
+                ("executionTree", TokenKind::Null) => {
+                    self.json.read_null()?;
+                    no_frame = true;
                 }
                 ("commitLog", TokenKind::Array) | ("history", TokenKind::Array) => {
                     out.commit_log = self.log()?;
@@ -196,6 +202,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        tree |= no_frame && log && out.commit_log.is_empty();
         let missing = [("commitLog", log), ("executionTree", tree)];
         let parts: Vec<_> = missing.into_iter().filter(|(_, there)| !there).map(|(part, _)| part).collect();
         if parts.is_empty() { Ok(out) } else { Err(OpenRecordingError::MissingPart { parts }) }
@@ -282,6 +289,7 @@ impl<'a> Reader<'a> {
                 ("stageContexts" | "executionTree", TokenKind::Object) => {
                     out.stage_contexts = read_tree(&mut self.json)?;
                 }
+                ("stageContexts", TokenKind::Null) => self.json.read_null()?,
                 ("history" | "commitLog", TokenKind::Array) => out.history = self.log()?,
                 _ => match (&*key, self.json.read_value()?) {
                     ("globalContext", Value::Object(state)) => out.global_context = state,

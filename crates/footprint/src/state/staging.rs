@@ -161,7 +161,7 @@ pub struct Staging {
     pub(super) ops: SmallVec<[Staged; 1]>,
     reads: SmallVec<[TrackedRead; 1]>,
     /// Places in `reads`, once there are many.
-    read_places: Option<Box<HashMap<Str, u32>>>,
+    read_places: Option<HashMap<Str, u32>>,
     peeked: SmallVec<[Str; 1]>,
     untracked: Untracked,
     marked: SmallVec<[Path; 1]>,
@@ -289,9 +289,7 @@ impl Staging {
         let key = shared.unwrap_or_else(|| self.shared(key));
         if self.reads.len() >= INDEXED_READS {
             let places = self.read_places.get_or_insert_with(|| {
-                Box::new(
-                    self.reads.iter().enumerate().map(|(at, read)| (read.key.clone(), at as u32)).collect(),
-                )
+                self.reads.iter().enumerate().map(|(at, read)| (read.key.clone(), at as u32)).collect()
             });
             places.insert(key.clone(), self.reads.len() as u32);
         }

@@ -169,13 +169,15 @@ fn what_cannot_be_opened_says_why() {
     let parts = |parts: &[&'static str]| OpenRecordingError::MissingPart { parts: parts.to_vec() };
     assert_eq!(open(r#"{"snapshot": {}}"#), parts(&["commitLog", "executionTree"]));
     assert_eq!(open(r#"{"snapshot": {"commitLog": {}, "executionTree": {}}}"#), parts(&["commitLog"]));
-    assert_eq!(open(r#"{"snapshot": {"commitLog": [], "executionTree": null}}"#), parts(&["executionTree"]));
+    assert_eq!(open(r#"{"snapshot": {"commitLog": [{}], "executionTree": null}}"#), parts(&["executionTree"]));
+    // A run that never started has neither commits nor frames, and says so.
+    assert!(Snapshot::from_json(r#"{"commitLog": [], "executionTree": null}"#).unwrap().execution_tree.is_empty());
     assert!(open(r#"{"snapshot": {}}"#).to_string().contains("before the run starts"));
     assert!(matches!(open("{\"snapshot\": "), OpenRecordingError::Json(_)));
     let limited = |limits: OpenLimits| TraceQuery::open(OLD.as_bytes(), &limits).map(|_| ()).unwrap_err().to_string();
     assert!(limited(OpenLimits { max_bytes: 10, ..OpenLimits::default() }).contains("max_bytes 10"));
     assert!(limited(OpenLimits { max_commits: 5, ..OpenLimits::default() }).contains("max_commits 5"));
-    let deep = format!("{}1{}", "[".repeat(600), "]".repeat(600));
+    let deep = format!("{}1{}", "[".repeat(1600), "]".repeat(1600));
     let text = format!(r#"{{"snapshot": {{"commitLog": [], "executionTree": {{}}, "sharedState": {{"x": {deep}}}}}}}"#);
     assert!(matches!(open(&text), OpenRecordingError::RecordingTooLarge { .. }));
 }

@@ -1,0 +1,91 @@
+//! The scripted provider of a scenario.
+
+use agentfootprint_core::llm::{LlmError, LlmRequest};
+use agentfootprint_providers::mock::{Mock, MockReply, MockRequests, MockResponse, MockUsage};
+use serde_json::{Map, Value, json};
+
+use crate::golden::expr::template;
+use crate::golden::text;
+
+/// The mock a scenario describes, and where its requests are kept.
+pub fn provider(scenario: &Value) -> Result<(Mock, MockRequests), String> {
+    let declared = scenario.get("provider").cloned().unwrap_or_default();
+    let declared = match declared.get("ref").and_then(Value::as_str) {
+        Some(name) => scenario.pointer(&format!("/providers/{name}")).cloned().ok_or_else(|| format!("no provider {name}"))?,
+        None => declared,
+    };
+    for decorator in ["retryOf", "fallback", "thinkingHandler"] {
+        if declared.get(decorator).is_some() {
+            return Err(format!("provider decorator `{decorator}` is not built yet"));
+        }
+    }
+    let usage: MockUsage = declared.get("usage").map(|usage| from(usage)).transpose()?.unwrap_or_default();
+    let mut mock = if let Some(replies) = declared.get("replies").and_then(Value::as_array) {
+        if replies.iter().any(|reply| reply.to_string().contains("$REF")) {
+            return Err("artifact references in replies are not built yet".to_owned());
+        }
+        Mock::replies(replies.iter().map(reply).collect::<Result<Vec<_>, _>>()?)
+    } else if declared.get("echo").is_some() {
+        Mock::respond(|request: &LlmRequest| MockReply::from(format!("echo: {}", last_user(request))))
+    } else if let Some(pattern) = declared.get("template").and_then(Value::as_str).map(str::to_owned) {
+        Mock::respond(move |request: &LlmRequest| MockReply::from(template(&pattern, &json!({"last": last_user(request)}))))
+    } else {
+        Mock::new()
+    };
+    mock = mock.with_usage(usage);
+    if declared.get("stream").and_then(Value::as_bool) == Some(false) {
+        mock = mock.without_streaming();
+    }
+    if let Some(name) = declared.get("name").and_then(Value::as_str) {
+        mock = mock.with_name(name);
+    }
+    Ok(mock.capturing())
+}
+
+fn last_user(request: &LlmRequest) -> String {
+    request.last_user_text().unwrap_or_default().to_owned()
+}
+
+fn reply(declared: &Value) -> Result<MockReply, String> {
+    if let Some(text) = declared.as_str() {
+        return Ok(MockReply::from(text));
+    }
+    if let Some(error) = declared.get("error") {
+        let mut failure = LlmError::foreign(text(error, "name"), text(error, "message"));
+        if let Some(status) = error.get("status").and_then(Value::as_u64) {
+            failure = failure.with_status(status as u16);
+        }
+        return Ok(MockReply::from(failure));
+    }
+    let response: MockResponse = from(declared)?;
+    Ok(MockReply::from(response))
+}
+
+fn from<T: serde::de::DeserializeOwned>(declared: &Value) -> Result<T, String> {
+    serde_json::from_value(declared.clone()).map_err(|error| error.to_string())
+}
+
+/// A request in the form of `expect.json`.
+pub fn request(request: &LlmRequest) -> Value {
+    let mut out = Map::new();
+    out.insert("by".to_owned(), json!("main"));
+    out.insert("model".to_owned(), json!(&*request.model));
+    if let Some(system) = request.system_prompt() {
+        out.insert("systemPrompt".to_owned(), json!(&*system));
+    }
+    let messages = serde_json::to_value(request.messages()).unwrap_or_default();
+    out.insert("messages".to_owned(), messages);
+    if !request.tools.is_empty() {
+        out.insert("tools".to_owned(), json!(request.tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>()));
+    }
+    if let Some(temperature) = request.temperature {
+        out.insert("temperature".to_owned(), json!(temperature));
+    }
+    if let Some(tokens) = request.max_tokens {
+        out.insert("maxTokens".to_owned(), json!(tokens));
+    }
+    if let Some(choice) = &request.tool_choice {
+        out.insert("toolChoice".to_owned(), serde_json::to_value(choice).unwrap_or_default());
+    }
+    Value::Object(out)
+}
