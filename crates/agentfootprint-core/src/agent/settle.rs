@@ -206,7 +206,9 @@ async fn settle(core: Arc<AgentCore>, run: Arc<RunContext>, report: WalkReport) 
         Ok(RunOutcome::Completed(_)) => crate::tools::tear_down(&core, &run).await,
         Err(error) => {
             crate::tools::tear_down(&core, &run).await;
-            fatal(&run, error);
+            if matches!(report.outcome(), Outcome::Failed(_)) {
+                fatal(&run, error);
+            }
         }
     }
     if final_state.contains_key(state::LLM_LATEST_CONTENT) {
@@ -303,7 +305,7 @@ fn addressed(core: &AgentCore, run: &RunContext, mut checkpoint: AgentRunCheckpo
     checkpoint
 }
 
-/// Said for every failed run (AGT-28).
+/// Said when the walk itself failed; a failure a stage wrote down and ended the chart with has facts of its own (AGT-28).
 fn fatal(run: &RunContext, error: &RunError) {
     run.say_at(ids::RUN_BOUNDARY, || ErrorFatal::new(error.human_message(), ids::ROOT_STAGE, "run"));
 }

@@ -66,8 +66,10 @@ pub use self::middleware::{
     ToolMiddleware, ToolResultContext, ToolResultOutcome,
 };
 pub use self::name::{BadName, MAX_TOOL_NAME, ToolNameError, ToolNamePolicy, check_tool_name, reserved};
+#[doc(hidden)]
+pub use self::output::kind as output_kind;
 pub use self::output::{IntoToolFailure, IntoToolOutput, NO_TOOL_VALUE, ToolOutput, render};
-pub(crate) use self::people::{check_answer, component_of, public_pause_data, settle_abandoned};
+pub(crate) use self::people::{check_answer, public_pause_data, settle_abandoned};
 pub use self::people::{
     AskComponent, Assembler, CheckIn, CheckInDecision, CheckInOptions, CheckInSituation, DecisionBuilder, DecisionValue,
     Demand, Evidence, EvidenceInput, EvidenceUnit, ResumeAnswer, Scorer, check_in_approved, check_in_declined,

@@ -246,7 +246,7 @@ mod tests {
     fn options_nothing_can_reach_are_refused() {
         let configured = Tooling { check_in: Some(CheckInOptions::new()), ..Tooling::default() };
         let plain = plain("a").build().unwrap();
-        assert!(check(&[plain.clone()], &configured)[0].starts_with("`check_in` is configured, but no registered tool"));
+        assert!(check(std::slice::from_ref(&plain), &configured)[0].starts_with("`check_in` is configured, but no registered tool"));
         let tell = check_tool_set(&[plain], &[], &Tooling::default(), OnAuthorizationRequired::TellModel);
         assert_eq!(
             tell[0].to_string(),

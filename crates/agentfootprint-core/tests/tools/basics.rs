@@ -4,7 +4,7 @@ use agentfootprint_core::tools::{RepeatedWhen, Tool, ToolEnvelope, ToolError, To
 use footprint::value;
 use footprint::value::Value;
 
-use crate::support::{Heard, Script, agent, calls, every_call_is_answered, results, run, say, state, tool};
+use crate::support::{Heard, Script, agent, calls, commits, every_call_is_answered, results, run, say, state, tool};
 
 fn order() -> Tool {
     tool(
@@ -44,6 +44,7 @@ async fn one_call_lands_in_history_state_and_the_next_request() {
             { "role": "tool", "content": (text), "toolCallId": "t1", "toolName": "get_order" },
         ])
     );
+    assert_eq!(commits(&report), [["lastToolResult set", "toolResults set", "history append", "iteration set"]]);
     let ended = &heard.of("agent.iteration_end")[0];
     assert_eq!(ended.get("toolCallCount"), Some(&value!(1)));
     assert_eq!(ended.get("history").and_then(Value::as_array).map(|history| history.len()), Some(3));
@@ -330,4 +331,24 @@ async fn concurrent_runs_of_one_agent_do_not_mix() {
         assert_eq!(report.answer().unwrap(), &expected);
         assert!(every_call_is_answered(&report));
     }
+}
+
+/// Proves LLM-16, TOOL-119: arguments the model could not spell are refused in every mode.
+#[tokio::test]
+async fn unreadable_arguments_are_refused_in_every_mode() {
+    use agentfootprint_core::llm::{ArgsError, LlmResponse};
+    use agentfootprint_record::message::ToolCall;
+
+    let mut call = ToolCall::new("t1", "get_order", Default::default());
+    ArgsError { message: "expected `,` at column 9".into(), length: 17 }.put_on(&mut call);
+    let script = Script::new([LlmResponse::tools(vec![call]), say("ok")]);
+    let agent = agent(&script).tool(order()).tool_arg_validation(ArgValidation::Off).build().unwrap();
+    let (report, heard) = run(&agent, "go").await;
+    let end = &heard.of("stream.tool_end")[0];
+    assert_eq!((end.get("status"), end.get("error")), (Some(&value!("invalid")), Some(&value!(true))));
+    assert_eq!(
+        results(&report)[0].1,
+        "The call to `get_order` was not executed: its arguments could not be read (expected `,` at column 9). Send them \
+         again as one JSON object."
+    );
 }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use footprint::value;
 use footprint::value::Value;
 
-use crate::support::{Script, agent, calls, every_call_is_answered, results, resume, run, say, state, tool};
+use crate::support::{Script, agent, calls, commits, every_call_is_answered, results, resume, run, say, state, tool};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -42,6 +42,18 @@ async fn a_tool_asks_and_the_answer_is_its_result() {
     assert_eq!(heard.of("pause.request").len(), 1);
     assert_eq!(state(&paused, "pausedToolArgs"), Some(value!({ "question": "Which?" })));
     assert_eq!(state(&paused, "history").unwrap().as_array().unwrap().len(), 2);
+    assert_eq!(
+        commits(&paused),
+        [[
+            "toolResults set",
+            "history append",
+            "pausedToolCallId set",
+            "pausedToolName set",
+            "pausedToolStartMs set",
+            "pausedToolArgs set",
+            "pausedTurnId set",
+        ]]
+    );
 
     // Nothing happens to a checkpoint that is answered with nothing.
     let refused = agent_.resume(pause.checkpoint.clone(), None, Default::default()).unwrap_err();
@@ -53,6 +65,20 @@ async fn a_tool_asks_and_the_answer_is_its_result() {
     assert_eq!(report.answer().unwrap(), "Blue.");
     assert_eq!(heard.dispatch(), ["stream.tool_end"]);
     assert_eq!(heard.of("stream.tool_end")[0].get("result"), Some(&value!("blue")));
+    assert_eq!(
+        commits(&report),
+        [[
+            "history append",
+            "lastToolResult set",
+            "toolResults append",
+            "iteration set",
+            "pausedToolCallId set",
+            "pausedToolName set",
+            "pausedToolStartMs set",
+            "pausedToolArgs delete",
+            "pausedTurnId delete",
+        ]]
+    );
     assert_eq!(heard.of("agent.iteration_end")[0].get("toolCallCount"), Some(&value!(1)));
     assert_eq!(results(&report), [("h1".into(), "blue".into(), None)]);
     let message = state(&report, "history").unwrap().at(2).cloned().unwrap();
@@ -230,6 +256,7 @@ async fn an_approved_ask_goes_on_behind_the_asking_link() {
     );
     assert_eq!(heard.dispatch(), ["stream.tool_start", "middleware.decision"]);
     assert_eq!(state(&paused, "pausedAskIndex"), Some(value!(0)));
+    assert_eq!(commits(&paused)[0][..3], ["toolResults set", "middlewareDecisions set", "history append"]);
 
     let (report, heard) = resume(&agent, &paused, Some(value!({ "approved": true, "by": "lea" }))).await;
     assert_eq!(*runs.lock().unwrap(), [r#"{"amount":1000} Some("lea")"#]);
@@ -308,6 +335,10 @@ async fn middleware_changes_what_runs_and_what_is_read() {
     assert_eq!(heard.of("stream.tool_end")[0].get("result"), Some(&value!("refunded 1000")));
     assert_eq!(results(&report)[0].1, "refunded <amount>");
     assert!(heard.of("middleware.decision").iter().all(|event| event.get("before").is_none()));
+    assert_eq!(
+        commits(&report),
+        [["middlewareDecisions set", "lastToolResult set", "toolResults set", "history append", "iteration set"]]
+    );
     let rows = state(&report, "middlewareDecisions").unwrap();
     assert_eq!(rows.walk(&["0", "after"]), Some(&value!({ "amount": 1000 })));
     // Results walk backward: the first-declared link speaks last.

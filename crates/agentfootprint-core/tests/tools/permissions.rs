@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use footprint::value;
 use footprint::value::Value;
 
-use crate::support::{Script, agent, calls, every_call_is_answered, results, run, say, state, tool};
+use crate::support::{Script, agent, calls, commits, every_call_is_answered, results, run, say, state, tool};
 
 type Decide = fn(&PermissionRequest) -> Result<PermissionDecision, CheckError>;
 
@@ -197,6 +197,19 @@ async fn a_halt_settles_the_batch_and_ends_the_run() {
     assert_eq!(state(&report, "policyHaltArgs"), Some(value!({ "path": "/y" })));
     assert_eq!(state(&report, "policyHaltReason"), Some(value!("too-many-calls")));
     assert!(state(&report, "policyHaltTellLLM").is_none());
+    assert_eq!(
+        commits(&report),
+        [[
+            "lastToolResult set",
+            "toolResults set",
+            "history append",
+            "policyHaltReason set",
+            "policyHaltTarget set",
+            "policyHaltArgs set",
+            "policyHaltIteration set",
+            "policyHaltCheckerId set",
+        ]]
+    );
     assert!(heard.of("agent.iteration_end").is_empty());
     // A call that was not dispatched writes no routing state.
     assert_eq!(state(&report, "toolResults").unwrap().as_array().unwrap().len(), 2);

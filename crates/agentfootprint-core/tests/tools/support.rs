@@ -165,3 +165,12 @@ pub(crate) fn every_call_is_answered(report: &RunReport<String>) -> bool {
         ids == answers
     })
 }
+
+/// What the visits of `tool-calls` committed, in order: `path verb` per row, in the order of the bundle.
+pub(crate) fn commits(report: &RunReport<String>) -> Vec<Vec<String>> {
+    let log = &report.record.snapshot().commit_log;
+    log.iter()
+        .filter(|bundle| &*bundle.stage_id == "tool-calls" && bundle.phase.is_none())
+        .map(|bundle| bundle.rows.iter().map(|row| format!("{} {}", row.path, row.verb)).collect())
+        .collect()
+}

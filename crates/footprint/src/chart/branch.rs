@@ -13,6 +13,7 @@ use crate::value::Str;
 
 /// What a failing child does to its parallel siblings (ENG-23).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FanOut {
     /// Every child runs to its end; failures are contained.
     #[default]

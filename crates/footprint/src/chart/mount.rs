@@ -12,6 +12,7 @@ use crate::value::{Object, Str, Value};
 
 /// What becomes of an array an output mapper returns for a key that already holds one (ENG-33).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ArrayMergeMode {
     /// The returned items are appended.
     #[default]

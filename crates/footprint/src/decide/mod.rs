@@ -7,13 +7,11 @@
 //! | [`decide()`] / [`select()`] | first match / all matches |
 //! | [`Rules`] | rules declared beforehand, checked against the branches of a chart |
 //! | [`Decision`], [`Selection`] | what a decider or selector function answers, with its evidence |
-//! | [`summarize`] | the value summariser evidence and narrative share |
 
 mod evidence;
 mod filter;
 mod rules;
 mod run;
-mod summary;
 #[cfg(test)]
 mod tests;
 
@@ -24,4 +22,3 @@ pub use evidence::{
 pub use filter::{FieldBuilder, FilterError, MAX_LIST, Op, WhereFilter, field};
 pub use rules::{DefaultBranch, Rule, RuleError, Rules};
 pub use run::{NoBranchMatched, ReadState, ScopeReader, decide, select};
-pub use summary::{SUMMARY_MAX, cut_utf16, summarize};

@@ -8,11 +8,12 @@ use serde::de::DeserializeOwned;
 
 use super::rules::{DefaultBranch, Rule, When};
 use super::{
-    ConditionEvidence, Decision, DecisionEvidence, InputEvidence, RuleEvidence, RuleKind, SUMMARY_MAX,
-    Selection, SelectionEvidence, WhereFilter, summarize,
+    ConditionEvidence, Decision, DecisionEvidence, InputEvidence, RuleEvidence, RuleKind, Selection,
+    SelectionEvidence, WhereFilter,
 };
 use crate::error::{ScopeError, panic_text};
 use crate::state::Key;
+use crate::value::summary::{PREVIEW, summarise};
 use crate::value::{Str, Value};
 
 /// What rules are evaluated over: tracked reads, and the run's one word on redaction.
@@ -84,7 +85,7 @@ const REDACTED: &str = "[REDACTED]";
 fn served_summary(state: &dyn ReadState, key: &str, value: Option<&Value>) -> (Str, bool) {
     match state.served_form(key, value.unwrap_or(&Value::Null)) {
         None => (REDACTED.into(), true),
-        Some(served) => (summarize(value.map(|_| &served), SUMMARY_MAX).into(), false),
+        Some(served) => (summarise(value.map(|_| &served), PREVIEW).into(), false),
     }
 }
 

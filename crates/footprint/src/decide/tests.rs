@@ -275,35 +275,3 @@ fn declared_rules_are_checked_against_the_branches() {
     assert_eq!(rules.default_branch().branch().map(|b| &**b), Some("gone"));
     assert!(rules.decide(&State::default()).is_ok());
 }
-
-/// Proves OBS-77.
-#[test]
-fn summaries_of_every_kind() {
-    let long = "y".repeat(100);
-    let emoji = "😀".repeat(50);
-    let rows = [
-        (NOTHING, 80, "undefined".to_owned()),
-        (Some(value!(null)), 80, "null".into()),
-        (Some(value!("NL")), 80, "\"NL\"".into()),
-        (Some(Value::from(long.as_str())), 80, format!("\"{}...\"", "y".repeat(77))),
-        // 77 UTF-16 units end in the middle of the 39th emoji: it goes as a whole.
-        (Some(Value::from(emoji.as_str())), 80, format!("\"{}...\"", "😀".repeat(38))),
-        (Some(value!("abcd")), 2, "\"..\"".into()),
-        (Some(value!(0.38)), 80, "0.38".into()),
-        (Some(value!(true)), 80, "true".into()),
-        (Some(value!([])), 80, "[]".into()),
-        (Some(value!([1])), 80, "(1 item)".into()),
-        (Some(value!([1, 2])), 80, "(2 items)".into()),
-        (Some(value!({})), 80, "{}".into()),
-        (Some(value!({"a": 1, "b": 2})), 80, "{a, b}".into()),
-        (
-            Some(value!({"a": 1, "b": 2, "c": 3, "d": 4, "e": 5})),
-            80,
-            "{a, b, c, d, ... (5 keys)}".into(),
-        ),
-        (Some(value!({"aaaaaaaaaa": 1, "b": 2})), 10, "{2 keys}".into()),
-    ];
-    for (value, max, expected) in rows {
-        assert_eq!(summarize(value.as_ref(), max), expected);
-    }
-}

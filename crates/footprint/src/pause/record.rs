@@ -52,8 +52,8 @@ pub(crate) struct PauseRecord {
 impl PauseRecord {
     pub(crate) fn asked_by(frame: &FrameHandle, data: Option<Value>, by_interrupt: bool) -> Self {
         Self {
-            stage_id: frame.id.clone(),
-            stage_name: frame.name.clone(),
+            stage_id: frame.id().clone(),
+            stage_name: frame.name().clone(),
             execution: Some((frame.run_id(), frame.address().to_string().into())),
             path: Vec::new(),
             states: IndexMap::new(),
@@ -70,7 +70,7 @@ impl PauseRecord {
 
     /// The question passes a decider, selector, fork or for-each it must be returned to.
     pub(crate) fn dispatched_by(&mut self, owner: &FrameHandle) {
-        self.dispatchers.insert(owner.id.clone(), owner.address().to_string().into());
+        self.dispatchers.insert(owner.id().clone(), owner.address().to_string().into());
         if let Some(top) = &mut self.top {
             top.owner = Some(owner.no());
         }
@@ -79,13 +79,13 @@ impl PauseRecord {
     /// The question passes a fan-out whose other children have settled.
     pub(crate) fn settled_in(&mut self, owner: &FrameHandle, branches: &Array, settled: &Object) {
         self.fans
-            .insert(owner.id.clone(), FanOutMemory { branches: branches.clone(), settled: settled.clone() });
+            .insert(owner.id().clone(), FanOutMemory { branches: branches.clone(), settled: settled.clone() });
     }
 
     /// The question passes a mount, whose state is captured.
     pub(crate) fn inside(&mut self, mount: &FrameHandle, state: &Object) {
-        self.path.insert(0, mount.id.clone());
-        self.states.insert(mount.id.clone(), state.clone());
+        self.path.insert(0, mount.id().clone());
+        self.states.insert(mount.id().clone(), state.clone());
         self.top = Some(TopFrames { at: mount.no(), at_index: mount.index, owner: None });
     }
 

@@ -5,12 +5,11 @@ use std::collections::HashSet;
 use super::notes::{add, notes_value};
 use super::tree::{Link, read_keys};
 use super::{ControlSource, LogView, Note, NoteCode, QueryError, ReadSource, TraceQuery};
-use crate::decide::cut_utf16;
 use crate::ids::{CommitIdx, RuntimeStageId};
 use crate::recorders::{Governor, NarrativeEntry};
 use crate::snapshot::NodeId;
 use crate::state::{Path, Untracked};
-use crate::value::{Object, Str, Value};
+use crate::value::{Object, Str, Value, utf16};
 use crate::verbs::Verb;
 
 /// One path a step wrote.
@@ -433,7 +432,7 @@ fn excerpt(text: &str, needle: &str) -> Option<String> {
     // Lower-casing may shift bytes; any character boundary near the match will do for a preview.
     let from = (0..=at.saturating_sub(AROUND).min(text.len())).rev().find(|i| text.is_char_boundary(*i));
     let rest = from.and_then(|from| text.get(from..)).unwrap_or(text);
-    Some(cut_utf16(rest, 2 * AROUND + needle.len()).into_owned())
+    Some(utf16::prefix(rest, 2 * AROUND + needle.len()).to_owned())
 }
 
 /// Counts, dials, truncations and missing parts of a recording.

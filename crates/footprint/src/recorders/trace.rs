@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use tracing::{Level, Span, enabled, span};
 
 use super::per_run::PerRun;
-use crate::decide::{SUMMARY_MAX, summarize};
 use crate::ids::{RunId, RuntimeStageId};
 use crate::observe::*;
+use crate::value::summary::{PREVIEW, summarise};
 use crate::value::{Str, Value};
 
 /// Open spans of one run.
@@ -93,7 +93,7 @@ impl TracingRecorder {
 }
 
 fn short(value: Option<&Value>) -> String {
-    summarize(value, SUMMARY_MAX)
+    summarise(value, PREVIEW)
 }
 
 impl Recorder for TracingRecorder {

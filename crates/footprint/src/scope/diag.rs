@@ -34,7 +34,7 @@ impl Scope {
     pub fn emit_with<P: Serialize>(&self, name: &str, payload: impl FnOnce() -> P) -> Result<(), ScopeError> {
         self.0.check_open()?;
         if name.trim().is_empty() {
-            self.0.run.warnings.add(Warning::EmptyEmitName { stage: self.0.id.clone() });
+            self.0.run.warnings.add(Warning::EmptyEmitName { stage: self.0.id().clone() });
             return Ok(());
         }
         if self.0.is_wanted(Hook::Emit) {

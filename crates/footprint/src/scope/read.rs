@@ -30,7 +30,7 @@ impl Scope {
     pub fn get<K: StateKey>(&self, key: K) -> Result<Arc<K::Value>, ScopeError> {
         match self.try_get(key)? {
             Some(value) => Ok(value),
-            None => Err(ScopeError::Missing { stage: self.0.id.clone(), key: key.name().into() }),
+            None => Err(ScopeError::Missing { stage: self.0.id().clone(), key: key.name().into() }),
         }
     }
 
@@ -182,7 +182,7 @@ impl Scope {
             value.decode::<T>().map(Arc::new)
         };
         decoded.map_err(|_| ScopeError::TypeMismatch {
-            stage: self.0.id.clone(),
+            stage: self.0.id().clone(),
             key: key.into(),
             expected: std::any::type_name::<T>().to_owned(),
             found: value.kind().to_string(),

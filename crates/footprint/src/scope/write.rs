@@ -213,9 +213,9 @@ impl Scope {
         self.check_key(key.name(), "set")?;
         let value = self
             .value(key.name())?
-            .ok_or_else(|| ScopeError::Missing { stage: self.0.id.clone(), key: key.name().into() })?;
+            .ok_or_else(|| ScopeError::Missing { stage: self.0.id().clone(), key: key.name().into() })?;
         let mut typed: K::Value = value.decode().map_err(|_| ScopeError::TypeMismatch {
-            stage: self.0.id.clone(),
+            stage: self.0.id().clone(),
             key: key.name().into(),
             expected: std::any::type_name::<K::Value>().to_owned(),
             found: value.kind().to_string(),
@@ -250,12 +250,12 @@ impl Scope {
     }
 
     fn not_serializable(&self, key: &str, error: &ValueError) -> ScopeError {
-        ScopeError::NotSerializable { stage: self.0.id.clone(), key: key.into(), reason: error.to_string() }
+        ScopeError::NotSerializable { stage: self.0.id().clone(), key: key.into(), reason: error.to_string() }
     }
 
     fn check_key(&self, key: &str, op: &'static str) -> Result<(), ScopeError> {
         self.0.check_open()?;
-        let named = || (self.0.id.clone(), key.into());
+        let named = || (self.0.id().clone(), key.into());
         match check_key(key) {
             Ok(()) => {}
             Err(KeyProblem::Reserved) => {
@@ -282,7 +282,7 @@ impl Scope {
             match &value {
                 Value::Number(number) if number.is_integer() && number.as_f64().abs() > EXACT => {
                     let warning =
-                        Warning::LargeInteger { stage: self.0.id.clone(), key: key.into() };
+                        Warning::LargeInteger { stage: self.0.id().clone(), key: key.into() };
                     self.0.run.warnings.add(warning);
                 }
                 Value::Array(items) => waiting.extend(items.iter().cloned()),
@@ -303,7 +303,7 @@ impl Scope {
         }
         let again = stored.decode::<K::Value>().ok().and_then(|v| Value::from_serialize(&v).ok());
         if again.as_ref() != Some(stored) {
-            let warning = Warning::LossyValue { stage: self.0.id.clone(), key: key.name().into() };
+            let warning = Warning::LossyValue { stage: self.0.id().clone(), key: key.name().into() };
             self.0.run.warnings.add(warning);
         }
     }

@@ -366,22 +366,22 @@ impl<'a> Touch<'a> {
         }
     }
 
-    /// The row of one operation under `full`. Rows of one path share one value, as in the recorded form.
+    /// The row of one operation under `full`. Rows of one path share one value, as in the recorded form: a path
+    /// that ends up removed has none, so each of its rows is a delete.
     fn full_row(&self, staged: &Staged, redaction: Redaction<'_>) -> Row {
         let path = self.path.clone();
-        match (&staged.op, &self.after) {
-            (StagedOp::Delete { .. }, _) => Row::new(path, Verb::Delete, Value::Null),
-            (StagedOp::Merge { .. }, Some(after)) if redaction.needs_whole_value(&path, after) => {
-                Row::new(path, Verb::Set, after.clone())
-            }
-            (StagedOp::Merge { patch, .. }, _) => {
+        let Some(after) = &self.after else { return Row::new(path, Verb::Delete, Value::Null) };
+        match &staged.op {
+            StagedOp::Delete { .. } => Row::new(path, Verb::Delete, Value::Null),
+            StagedOp::Merge { patch, .. } if !redaction.needs_whole_value(&path, after) => {
                 Row::new(path, Verb::Merge, self.delta.as_ref().unwrap_or(patch).clone())
             }
-            (StagedOp::Set { .. } | StagedOp::Push { .. }, Some(after)) if !self.has_merge => {
-                Row::new(path, Verb::Set, after.clone())
-            }
-            (StagedOp::Set { .. } | StagedOp::Push { .. }, _) => {
+            // With a merge behind it, the set wrote less than what the path ends up with.
+            StagedOp::Set { .. } | StagedOp::Push { .. } if self.has_merge => {
                 Row::new(path, Verb::Set, self.last_set.clone().unwrap_or_default())
+            }
+            StagedOp::Set { .. } | StagedOp::Push { .. } | StagedOp::Merge { .. } => {
+                Row::new(path, Verb::Set, after.clone())
             }
         }
     }

@@ -43,12 +43,12 @@ impl Driver {
         let fell_back = named.is_none() && &*decision.branch != "default";
         frame.tell(Hook::Decision, || {
             DecisionEvent {
-                decider: frame.name.clone(),
+                decider: frame.name().clone(),
                 chosen: chosen.clone(),
                 chosen_id: branch.id.clone(),
                 fell_back,
                 rationale: None,
-                description: frame.description.clone(),
+                description: frame.description().cloned(),
                 evidence: decision.evidence.clone(),
             }
             .into()
@@ -63,7 +63,7 @@ impl Driver {
             for rule in evidence.rules.iter().filter(|rule| rule.match_error.is_some()) {
                 self.shared
                     .warnings
-                    .add(super::warn::Warning::RuleFailed { stage: frame.id.clone(), rule: rule.rule_index });
+                    .add(super::warn::Warning::RuleFailed { stage: frame.id().clone(), rule: rule.rule_index });
             }
         }
         self.executed(frame, StageType::Decider);
@@ -73,7 +73,7 @@ impl Driver {
             strand.cursor.depth += 1;
         }
         strand.cursor.under(frame);
-        strand.cursor.invoker = Some(frame.id.clone());
+        strand.cursor.invoker = Some(frame.id().clone());
         strand.now = Now::Visit(branch.node);
     }
 
@@ -95,7 +95,7 @@ impl Driver {
         if decision.evidence.is_some() {
             frame.tell(Hook::Error, || {
                 ErrorEvent {
-                    stage_name: frame.name.clone(),
+                    stage_name: frame.name().clone(),
                     message: format!("Error: {}", served.message).into(),
                     structured_error: served,
                     error: None,
@@ -149,7 +149,7 @@ impl Driver {
             chosen.iter().map(|branch| strand.cursor.place.ids.name(branch.node).clone()).collect();
         frame.tell(Hook::Selected, || {
             SelectedEvent {
-                parent: frame.name.clone(),
+                parent: frame.name().clone(),
                 selected: Arc::clone(&names),
                 selected_ids: chosen.iter().map(|branch| branch.id.clone()).collect(),
                 total: selector.branches.len(),

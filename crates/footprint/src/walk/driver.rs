@@ -181,7 +181,7 @@ impl Driver {
                         self.strands.release(id);
                         match strand.child_of {
                             None => return Poll::Ready(end),
-                            Some((fan, place)) => self.child_ended(fan, place, strand.first.as_deref(), end),
+                            Some((fan, place)) => self.child_ended(fan, place, strand.first.as_ref(), end),
                         }
                     }
                 }

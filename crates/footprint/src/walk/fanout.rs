@@ -147,7 +147,7 @@ impl Driver {
     pub(super) fn tell_fork(&self, frame: &FrameHandle, starts: &[Start]) {
         frame.tell(Hook::Fork, || {
             ForkEvent {
-                parent: frame.name.clone(),
+                parent: frame.name().clone(),
                 children: starts.iter().map(|start| start.name.clone()).collect(),
                 child_ids: starts.iter().map(|start| start.id.clone()).collect(),
             }
@@ -205,12 +205,12 @@ impl Driver {
         let mut base = strand.cursor.clone();
         base.under(frame);
         base.depth += 1;
-        base.invoker = Some(frame.id.clone());
+        base.invoker = Some(frame.id().clone());
         base
     }
 
     /// A child's strand is over.
-    pub(super) fn child_ended(&mut self, fan_id: FanId, place: usize, first: Option<&FrameHandle>, end: End) {
+    pub(super) fn child_ended(&mut self, fan_id: FanId, place: usize, first: Option<&Arc<FrameHandle>>, end: End) {
         if let Some(first) = first
             && !matches!(end, End::Paused(_))
         {
@@ -288,8 +288,8 @@ impl Driver {
         first.tell(Hook::Throttled, || {
             let served = first.served_error(error.structured());
             ThrottledEvent {
-                stage_name: first.name.clone(),
-                stage_id: first.id.clone(),
+                stage_name: first.name().clone(),
+                stage_id: first.id().clone(),
                 message: format!("{}: {}", served.name.as_deref().unwrap_or("Error"), served.message).into(),
                 structured_error: served,
             }

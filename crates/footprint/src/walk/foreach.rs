@@ -123,7 +123,7 @@ impl Driver {
         if total > ran {
             frame.message(Message { at: self.shared.now(), what: What::Truncated { ran, items: total } });
             if self.shared.warnings.is_dev() {
-                self.shared.warnings.add(Warning::FanOutTruncated { stage: frame.id.clone() });
+                self.shared.warnings.add(Warning::FanOutTruncated { stage: frame.id().clone() });
             }
         }
         let mut branches = Vec::with_capacity(ran);
@@ -173,7 +173,7 @@ impl Driver {
         args: Object,
         entry: Entry,
     ) {
-        let ids = SiteIds::build(&frame.id, &branch.chart);
+        let ids = SiteIds::build(frame.id(), &branch.chart);
         let for_each = strand.cursor.place.ids.id(branch.node).as_shared().clone();
         lock(&self.shared.record.facts).branch(
             for_each,

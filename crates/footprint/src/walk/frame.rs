@@ -12,9 +12,10 @@ use std::time::Duration;
 use super::level::Level;
 use super::namespace::Namespace;
 use super::shared::{RunShared, lock, millis};
-use super::strand::Parent;
-use super::tree::{Hop, Link, LiveFrame, Message, NONE, shown_name};
+use super::strand::{Parent, Place};
+use super::tree::{Hop, Link, LiveFrame, Message, NONE, OwnName, Tracked, shown_name};
 use super::warn::Warning;
+use crate::chart::{NodeIdx, SiteIds};
 use crate::error::{ScopeError, StructuredError};
 use crate::ids::{ExecutionIndex, RuntimeStageId};
 use crate::observe::{
@@ -23,7 +24,8 @@ use crate::observe::{
 };
 use crate::scope::bags::put;
 use crate::state::{
-    Bundle, CommitValues, MapperRead, Path, Phase, Redaction, StagedOp, Staging, Tracking, WriteOperation, seed_ops,
+    Bundle, CommitValues, MapperRead, Path, Phase, Redaction, StagedOp, Staging, Tracking, WriteOperation, WriteRecord,
+    seed_ops,
 };
 use crate::stream::OpenStream;
 use crate::value::summary::{MarkerKind, marker};
@@ -40,8 +42,10 @@ pub(super) enum Ownership {
 /// Everything a new frame is made of.
 pub(super) struct Opening<'a> {
     pub(super) level: &'a Arc<Level>,
-    pub(super) id: Str,
-    pub(super) name: Str,
+    pub(super) place: &'a Place,
+    pub(super) node: NodeIdx,
+    /// Of a generated branch.
+    pub(super) own: Option<(Str, Str)>,
     pub(super) description: Option<&'a Str>,
     pub(super) tags: Option<&'a Arc<[Str]>>,
     pub(super) index: u64,
@@ -76,10 +80,12 @@ struct StepContext {
 pub(crate) struct FrameHandle {
     pub(crate) run: Arc<RunShared>,
     pub(crate) level: Arc<Level>,
-    pub(crate) id: Str,
-    pub(crate) name: Str,
+    ids: Arc<SiteIds>,
+    node: NodeIdx,
+    /// Id and name of a frame that is no node of a chart.
+    own: Option<Box<(Str, Str)>>,
     pub(crate) index: u64,
-    pub(crate) description: Option<Str>,
+    description: Option<Str>,
     pub(crate) ns: Option<Arc<Namespace>>,
     tags: Option<Arc<[Str]>>,
     parent: Option<Parent>,
@@ -115,20 +121,25 @@ pub(crate) struct FrameState {
 
 impl FrameHandle {
     pub(super) fn open(run: &Arc<RunShared>, opening: Opening<'_>) -> Arc<Self> {
-        let live = LiveFrame {
-            id: opening.id.clone(),
-            name: opening.name.clone(),
+        let mut live = LiveFrame {
+            ids: Arc::clone(&opening.place.ids),
+            node: opening.node,
+            pass: opening.pass,
             index: opening.index,
-            description: opening.description.cloned(),
-            reads: None,
-            writes: None,
             hop: None,
+            tracked: Tracked::default(),
             extra: None,
             next: NONE,
-            pass: opening.pass,
             is_mount: opening.is_mount,
             is_bare_fork: opening.is_bare_fork,
         };
+        if opening.own.is_some() || opening.place.dynamic {
+            let (id, name) = opening.own.clone().unwrap_or_else(|| {
+                let ids = &opening.place.ids;
+                (ids.id(opening.node).as_shared().clone(), ids.name(opening.node).clone())
+            });
+            live.extra().own = Some(OwnName { id, name, description: opening.description.cloned() });
+        }
         let no = opening.level.core().tree.push(live, opening.link);
         let staging = match opening.ns {
             // A mount's merge-back addresses the state its parent level sees.
@@ -138,8 +149,9 @@ impl FrameHandle {
         Arc::new(Self {
             run: Arc::clone(run),
             level: Arc::clone(opening.level),
-            id: opening.id,
-            name: opening.name,
+            ids: Arc::clone(&opening.place.ids),
+            node: opening.node,
+            own: opening.own.map(Box::new),
             index: opening.index,
             description: opening.description.cloned(),
             ns: opening.ns.cloned(),
@@ -161,8 +173,9 @@ impl FrameHandle {
         Arc::new(Self {
             run: Arc::clone(run),
             level: Arc::clone(of.level),
-            id: of.id,
-            name: of.name,
+            ids: Arc::clone(&of.level.ids),
+            node: NodeIdx::ROOT,
+            own: Some(Box::new((of.id, of.name))),
             index: of.index,
             description: of.description,
             ns: of.ns.cloned(),
@@ -181,8 +194,28 @@ impl FrameHandle {
 
     // ---- who -------------------------------------------------------------------------------------
 
+    /// Prefixed stage id.
+    pub(crate) fn id(&self) -> &Str {
+        match &self.own {
+            Some(own) => &own.0,
+            None => self.ids.id(self.node).as_shared(),
+        }
+    }
+
+    /// Prefixed stage name.
+    pub(crate) fn name(&self) -> &Str {
+        match &self.own {
+            Some(own) => &own.1,
+            None => self.ids.name(self.node),
+        }
+    }
+
+    pub(crate) fn description(&self) -> Option<&Str> {
+        self.description.as_ref()
+    }
+
     pub(crate) fn address(&self) -> RuntimeStageId {
-        RuntimeStageId::new(self.id.clone(), ExecutionIndex(self.index))
+        RuntimeStageId::new(self.id().clone(), ExecutionIndex(self.index))
     }
 
     pub(crate) fn no(&self) -> u32 {
@@ -194,7 +227,7 @@ impl FrameHandle {
     }
 
     pub(super) fn shown_name(&self) -> Str {
-        shown_name(&self.name, self.pass)
+        shown_name(self.name(), self.pass)
     }
 
     pub(super) fn link_after(&self) -> Link {
@@ -218,7 +251,7 @@ impl FrameHandle {
                 ),
             };
             let subflow_id = match (self.is_mount, &self.level.mounted) {
-                (true, _) => Some(self.id.clone()),
+                (true, _) => Some(self.id().clone()),
                 (false, Some(mounted)) => Some(mounted.id.clone()),
                 (false, None) => None,
             };
@@ -227,9 +260,9 @@ impl FrameHandle {
             Box::new(StepContext {
                 traversal: TraversalContext {
                     run_id: self.run.run_id.clone(),
-                    stage_id: self.id.clone(),
+                    stage_id: self.id().clone(),
                     runtime_stage_id: address,
-                    stage_name: self.name.clone(),
+                    stage_name: self.name().clone(),
                     parent_stage_id: parent_id,
                     parent_runtime_stage_id: parent_address,
                     subflow_id,
@@ -417,7 +450,7 @@ impl FrameHandle {
     pub(crate) fn check_open(&self) -> Result<(), ScopeError> {
         if self.sealed.load(Ordering::Acquire) || self.run.is_closed() {
             return Err(ScopeError::FrameClosed {
-                stage: self.id.clone(),
+                stage: self.id().clone(),
                 runtime_stage_id: self.address(),
             });
         }
@@ -546,7 +579,7 @@ impl FrameHandle {
 
     /// Writes the visit's own bundle, or (with a phase) an empty continuation. The commit hook follows, with
     /// no lock held.
-    pub(super) fn commit(&self, phase: Option<Phase>) {
+    pub(super) fn commit(self: &Arc<Self>, phase: Option<Phase>) {
         let told = match phase {
             Some(_) => self.commit_continuation(phase),
             None => self.commit_own(),
@@ -568,17 +601,18 @@ impl FrameHandle {
     }
 
     fn empty_bundle(&self) -> Bundle {
-        Bundle::empty(Default::default(), self.shown_name(), self.id.clone(), self.address())
+        Bundle::empty(Default::default(), self.shown_name(), self.id().clone(), self.address())
     }
 
-    fn commit_own(&self) -> Option<(Arc<Bundle>, Arc<[Mutation]>)> {
+    fn commit_own(self: &Arc<Self>) -> Option<(Arc<Bundle>, Arc<[Mutation]>)> {
         let mut state = lock(&self.state);
         if std::mem::replace(&mut state.committed, true) {
             return None;
         }
         self.sealed.store(true, Ordering::Release);
         let staging = std::mem::take(&mut state.staging);
-        if staging.is_touched() {
+        // The driver holds one handle; a view is only kept for scopes that outlive the stage.
+        if Arc::strong_count(self) > 1 && staging.is_touched() {
             state.last_view = Some(staging.view().clone());
         }
         drop(state);
@@ -614,11 +648,10 @@ impl FrameHandle {
         bundle.redacted_paths = commit.redacted_paths;
         let bundle = Arc::new(bundle);
         self.level.push_bundle(&mut core, Arc::clone(&bundle));
-        if (kept.reads.is_some() || kept.writes.is_some())
+        if !kept.tracked.entries.is_empty()
             && let Some(frame) = core.tree.get_mut(self.no)
         {
-            frame.reads = kept.reads;
-            frame.writes = kept.writes;
+            frame.tracked = kept.tracked;
         }
         drop(core);
         told.then(|| (bundle, kept.mutations.into()))
@@ -630,12 +663,12 @@ impl FrameHandle {
         for record in staging.writes() {
             let (Some(value), Some(key)) = (&record.value, record.path.segments().first()) else { continue };
             if is_large(value) {
-                let warning = Warning::LargeValueInLoop { stage: self.id.clone(), key: key.clone() };
+                let warning = Warning::LargeValueInLoop { stage: self.id().clone(), key: key.clone() };
                 self.run.warnings.add(warning);
             }
             let is_list = matches!(value, Value::Array(items) if items.len() > LONG_LIST);
             if is_list && self.run.policy.commit_values == CommitValues::Full {
-                let warning = Warning::FullValuesInLoop { stage: self.id.clone(), key: key.clone() };
+                let warning = Warning::FullValuesInLoop { stage: self.id().clone(), key: key.clone() };
                 self.run.warnings.add(warning);
             }
         }
@@ -693,55 +726,57 @@ pub(crate) enum Bag {
 /// What a tree node and the commit hook keep of a visit, by the dials.
 #[derive(Default)]
 struct Kept {
-    reads: Option<Object>,
-    writes: Option<Object>,
+    tracked: Tracked,
     mutations: Vec<Mutation>,
 }
 
 impl Kept {
     fn of(frame: &FrameHandle, staging: &Staging, redaction: Redaction<'_>, told: bool) -> Self {
         let policy = &frame.run.policy;
-        let mut kept = Self::default();
-        if policy.read_tracking != Tracking::Off {
-            kept.reads = Self::reads(staging, redaction, policy.read_tracking);
+        let keeps_reads = policy.read_tracking != Tracking::Off;
+        let keeps_writes = policy.write_tracking != Tracking::Off && staging.has_writes();
+        let room = if keeps_reads { staging.reads().len() } else { 0 }
+            + if keeps_writes { staging.ops().len() } else { 0 };
+        if room == 0 {
+            return Self::default();
         }
-        if policy.write_tracking == Tracking::Off || !staging.has_writes() {
-            return kept;
+        let mut entries = Vec::with_capacity(room);
+        if keeps_reads {
+            Self::reads(staging, redaction, policy.read_tracking, &mut entries);
         }
-        let summary = policy.write_tracking == Tracking::Summary;
-        let mut writes = Object::new();
-        for record in staging.writes() {
-            let key: Str = match record.path.segments() {
-                [key] => key.clone(),
-                _ => record.path.to_string().into(),
+        let reads = entries.len();
+        let mut mutations = Vec::new();
+        if keeps_writes {
+            let summary = policy.write_tracking == Tracking::Summary;
+            let mut keep = |record: WriteRecord| {
+                let (key, shown) = shown_write(&record, redaction, summary);
+                if let Some(shown) = &shown {
+                    entries.push((key.clone(), shown.clone()));
+                }
+                if told {
+                    let operation = match record.operation {
+                        WriteOperation::Set => WriteOp::Set,
+                        WriteOperation::Update => WriteOp::Update,
+                        WriteOperation::Delete => WriteOp::Delete,
+                    };
+                    mutations.push(Mutation { key, value: shown, operation });
+                }
             };
-            let served = record.value.as_ref().map(|value| redaction.serve(&record.path, value));
-            let whole = served.as_ref().is_some_and(|served| served.whole);
-            let value = served.map(|served| served.value);
-            let shown = if summary && !whole {
-                Some(marker(MarkerKind::Write, value.as_ref()))
-            } else {
-                value
-            };
-            if let Some(shown) = &shown {
-                writes.insert(key.clone(), shown.clone());
-            }
-            if told {
-                let operation = match record.operation {
-                    WriteOperation::Set => WriteOp::Set,
-                    WriteOperation::Update => WriteOp::Update,
-                    WriteOperation::Delete => WriteOp::Delete,
-                };
-                kept.mutations.push(Mutation { key, value: shown, operation });
+            match only_op(staging) {
+                Some(record) => keep(record),
+                None => staging.writes().into_iter().for_each(keep),
             }
         }
-        kept.writes = (!writes.is_empty()).then_some(writes);
-        kept
+        Self { tracked: Tracked { entries: entries.into(), reads: reads as u32 }, mutations }
     }
 
-    fn reads(staging: &Staging, redaction: Redaction<'_>, tracking: Tracking) -> Option<Object> {
+    fn reads(
+        staging: &Staging,
+        redaction: Redaction<'_>,
+        tracking: Tracking,
+        entries: &mut Vec<(Str, Value)>,
+    ) {
         let idle = redaction.is_idle();
-        let mut reads = Object::new();
         for read in staging.reads() {
             let Some(value) = &read.value else { continue };
             let (value, whole) = if idle {
@@ -755,8 +790,39 @@ impl Kept {
             } else {
                 value
             };
-            reads.insert(read.key.clone(), value);
+            entries.push((read.key.clone(), value));
         }
-        (!reads.is_empty()).then_some(reads)
     }
+}
+
+/// The record of a visit's only operation, without the tables many operations need.
+fn only_op(staging: &Staging) -> Option<WriteRecord> {
+    let mut ops = staging.ops();
+    let (op, None) = (ops.next()?, ops.next()) else { return None };
+    let (operation, value) = match op {
+        StagedOp::Set { value, .. } => (WriteOperation::Set, Some(value.clone())),
+        StagedOp::Merge { patch, .. } => (WriteOperation::Update, Some(patch.clone())),
+        StagedOp::Push { path, .. } => {
+            (WriteOperation::Set, staging.view().walk(path.segments()).cloned())
+        }
+        StagedOp::Delete { .. } => (WriteOperation::Delete, None),
+    };
+    Some(WriteRecord { path: op.path().clone(), operation, value })
+}
+
+/// Key and kept form of a write.
+fn shown_write(record: &WriteRecord, redaction: Redaction<'_>, summary: bool) -> (Str, Option<Value>) {
+    let key: Str = match record.path.segments() {
+        [key] => key.clone(),
+        _ => record.path.to_string().into(),
+    };
+    let (value, whole) = match &record.value {
+        Some(value) if !redaction.is_idle() => {
+            let served = redaction.serve(&record.path, value);
+            (Some(served.value), served.whole)
+        }
+        value => (value.clone(), false),
+    };
+    let shown = if summary && !whole { Some(marker(MarkerKind::Write, value.as_ref())) } else { value };
+    (key, shown)
 }

@@ -6,7 +6,7 @@ use super::driver::Driver;
 use super::frame::FrameHandle;
 use super::shared::lock;
 use super::strand::{Activation, End, Now, Place, Strand};
-use super::tree::Hop;
+use super::tree::{Hop, Message, What};
 use crate::chart::{Chart, Edge, Next, NextPlan, NodeIdx, NodeKind, SiteIds};
 use crate::error::{RunError, StageError, StageSource};
 use crate::observe::{Hook, LoopEvent, NextEvent};
@@ -52,16 +52,28 @@ impl Driver {
     }
 
     fn tell_next(&self, strand: &Strand, frame: &FrameHandle, target: NodeIdx) {
-        let name = strand.cursor.place.ids.name(target);
         frame.tell(Hook::Next, || {
             NextEvent {
-                from: frame.name.clone(),
-                to: name.clone(),
+                from: frame.name().clone(),
+                to: strand.cursor.place.ids.name(target).clone(),
                 description: strand.cursor.place.chart.node(target).description.clone(),
             }
             .into()
         });
-        frame.hop(Hop { at: self.shared.now(), to: name.clone(), back: None });
+        frame.hop(Hop { at: self.shared.now(), to: target, pass: 0 });
+    }
+
+    fn tell_chain(&self, frame: &FrameHandle, place: &Place) {
+        let name = place.ids.name(NodeIdx::ROOT);
+        frame.tell(Hook::Next, || {
+            NextEvent {
+                from: frame.name().clone(),
+                to: name.clone(),
+                description: place.chart.node(NodeIdx::ROOT).description.clone(),
+            }
+            .into()
+        });
+        frame.message(Message { at: self.shared.now(), what: What::Chain { name: name.clone() } });
     }
 
     /// Takes a loop edge to a node of the level's own chart. A branch that loops leaves its decider behind:
@@ -73,27 +85,22 @@ impl Driver {
             }
         }
         let level = Arc::clone(&strand.cursor.level);
-        let target_id = level.ids.id(target).as_shared().clone();
-        let Ok(iteration) = level.count_loop(target, self.limits.max_iterations) else {
-            let error = RunError::LoopLimit {
-                target: target_id,
-                limit: self.limits.max_iterations,
-                option: "max_iterations",
-            };
+        let limit = self.limits.max_iterations;
+        let Some(iteration) = level.take_loop(frame.no(), target, limit, self.shared.now()) else {
+            let target = level.ids.id(target).as_shared().clone();
+            let error = RunError::LoopLimit { target, limit, option: "max_iterations" };
             strand.now = Now::Ended(End::Failed(error));
             return;
         };
-        let name = level.ids.name(target);
         frame.tell(Hook::Loop, || {
             LoopEvent {
-                target: name.clone(),
-                target_id: target_id.clone(),
+                target: level.ids.name(target).clone(),
+                target_id: level.ids.id(target).as_shared().clone(),
                 iteration,
                 description: level.chart.node(target).description.clone(),
             }
             .into()
         });
-        frame.hop(Hop { at: self.shared.now(), to: name.clone(), back: Some((target_id, iteration)) });
         if strand.child_of.is_some() && strand.stack.is_empty() {
             strand.cursor.astray = true;
         }
@@ -135,8 +142,8 @@ impl Driver {
                 }
                 let place = self.fragment(strand, &chart, frame);
                 note_dynamic(frame, "chain", Some(place.ids.name(NodeIdx::ROOT)));
+                self.tell_chain(frame, &place);
                 strand.cursor.place = place;
-                self.tell_next(strand, frame, NodeIdx::ROOT);
                 strand.cursor.after(frame);
                 strand.now = Now::Visit(NodeIdx::ROOT);
             }
@@ -173,7 +180,7 @@ impl Driver {
     /// The place of a dynamic continuation: its own nodes, on the returning stage's level.
     fn fragment(&mut self, strand: &Strand, chart: &Chart, frame: &FrameHandle) -> Place {
         let ids = SiteIds::build(strand.cursor.level.path(), chart);
-        lock(&self.shared.record.facts).continuation(frame.id.clone(), chart.structure().clone());
+        lock(&self.shared.record.facts).continuation(frame.id().clone(), chart.structure().clone());
         Place { chart: chart.clone(), ids, dynamic: true }
     }
 

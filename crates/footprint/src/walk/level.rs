@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::namespace::Namespace;
 use super::shared::RunShared;
-use super::tree::{LiveTree, NONE};
+use super::tree::{Hop, LiveTree, NONE};
 use crate::chart::{Chart, NodeIdx, SiteIds};
 use crate::ids::{ExecutionIndex, RuntimeStageId};
 use crate::snapshot::{CommitLog, LogAddress, SubflowContext, SubflowResult};
@@ -135,7 +135,7 @@ impl Level {
         let mounted = self.mounted.as_ref()?;
         let (state, initial, log, tree) = {
             let core = self.core();
-            (run.state_of(&core, redacted), core.initial.clone(), core.log.clone(), core.tree.to_tree())
+            (run.state_of(&core, redacted), core.initial.clone(), core.log.clone(), core.tree.to_tree(&self.chart, &self.ids))
         };
         Some(SubflowResult {
             subflow_id: mounted.id.clone(),
@@ -155,8 +155,9 @@ impl Level {
         })
     }
 
-    /// Counts one more loop edge to `target`; the new count.
-    pub(crate) fn count_loop(&self, target: NodeIdx, limit: u64) -> Result<u64, ()> {
+    /// Counts one more loop edge from frame `no` to `target`, and keeps it as the frame's way on; the new
+    /// count, or `None` above the limit.
+    pub(crate) fn take_loop(&self, no: u32, target: NodeIdx, limit: u64, at: u64) -> Option<u64> {
         let mut core = self.core();
         let slot = match core.loops.iter().position(|(known, _)| *known == target) {
             Some(at) => core.loops.get_mut(at),
@@ -165,13 +166,16 @@ impl Level {
                 core.loops.last_mut()
             }
         };
-        match slot {
-            Some((_, count)) if *count < limit => {
-                *count += 1;
-                Ok(*count)
-            }
-            _ => Err(()),
+        let (_, count) = slot?;
+        if *count >= limit {
+            return None;
         }
+        *count += 1;
+        let pass = *count;
+        if let Some(frame) = core.tree.get_mut(no) {
+            frame.hop = Some(Hop { at, to: target, pass });
+        }
+        Some(pass)
     }
 
     /// Changes a frame of this level's tree.

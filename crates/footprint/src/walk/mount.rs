@@ -112,7 +112,7 @@ impl Driver {
             Some(Value::Object(mapped.clone())),
             Some(MountedIn {
                 level: Arc::clone(&outer.level),
-                id: frame.id.clone(),
+                id: frame.id().clone(),
                 index: frame.index,
                 name: name.clone(),
                 frame_name,
@@ -130,7 +130,7 @@ impl Driver {
         frame.tell(Hook::SubflowEntry, || {
             SubflowEntryEvent {
                 name: name.clone(),
-                subflow_id: Some(frame.id.clone()),
+                subflow_id: Some(frame.id().clone()),
                 description: description.clone(),
                 mapped_input: Some(frame.served_boundary(&Value::Object(shown.clone()))),
             }
@@ -138,11 +138,11 @@ impl Driver {
         });
         frame.message(Message {
             at: self.shared.now(),
-            what: What::SubflowEntry { name, path: frame.id.clone() },
+            what: What::SubflowEntry { name, path: frame.id().clone() },
         });
         frame.tell(Hook::StageExecuted, || {
             StageExecutedEvent {
-                stage_name: frame.name.clone(),
+                stage_name: frame.name().clone(),
                 description,
                 stage_type: StageType::SubflowMount,
             }
@@ -155,7 +155,7 @@ impl Driver {
             level: Arc::clone(&inner),
             place,
             ns: None,
-            parent: Some(Parent { id: frame.id.clone(), index: frame.index, on_level: false }),
+            parent: Some(Parent { id: frame.id().clone(), index: frame.index, on_level: false }),
             link: Link::Tail,
             invoker: None,
             pass: 0,
@@ -178,15 +178,15 @@ impl Driver {
         if let Some((inner, ids)) = strand.cursor.place.ids.eager_mount(chart, node) {
             return Ok((inner.clone(), Arc::clone(ids)));
         }
-        if let Some((inner, ids)) = self.resolved.get(&frame.id) {
+        if let Some((inner, ids)) = self.resolved.get(frame.id()) {
             return Ok((inner.clone(), Arc::clone(ids)));
         }
         let MountedChart::Lazy(resolve) = &spec.chart else {
             return Err(StageError::new("the mount has no chart"));
         };
         let inner = guarded(|| resolve())?;
-        let ids = SiteIds::build(&frame.id, &inner);
-        self.resolved.insert(frame.id.clone(), (inner.clone(), Arc::clone(&ids)));
+        let ids = SiteIds::build(frame.id(), &inner);
+        self.resolved.insert(frame.id().clone(), (inner.clone(), Arc::clone(&ids)));
         self.register_structure(frame, &inner, name);
         Ok((inner, ids))
     }
@@ -194,12 +194,12 @@ impl Driver {
     /// Keeps a structure the run discovered, and tells it.
     fn register_structure(&mut self, frame: &FrameHandle, chart: &Chart, name: &Str) {
         let structure = chart.structure();
-        lock(&self.shared.record.facts).resolved(frame.id.clone(), structure.clone());
+        lock(&self.shared.record.facts).resolved(frame.id().clone(), structure.clone());
         frame.tell(Hook::SubflowRegistered, || {
             SubflowRegisteredEvent {
-                subflow_id: frame.id.clone(),
+                subflow_id: frame.id().clone(),
                 name: name.clone(),
-                description: frame.description.clone(),
+                description: frame.description().cloned(),
                 spec_structure: structure.to_value().ok(),
             }
             .into()
@@ -258,7 +258,7 @@ impl Driver {
     }
 
     /// A mount that could not be entered: it is the failing frame itself.
-    fn mount_refused(&mut self, strand: &mut Strand, frame: &FrameHandle, error: RunError) -> Option<()> {
+    fn mount_refused(&mut self, strand: &mut Strand, frame: &Arc<FrameHandle>, error: RunError) -> Option<()> {
         self.fail_frame(frame, &error);
         strand.now = Now::Ended(End::Failed(error));
         None
@@ -289,7 +289,7 @@ impl Driver {
             End::Stopped { output, reason } => {
                 let stop = mount.spec().is_some_and(|spec| spec.propagate_break).then_some(reason);
                 if let Some(reason) = &stop {
-                    self.broke(&frame, reason, Some(frame.id.clone()));
+                    self.broke(&frame, reason, Some(frame.id().clone()));
                 }
                 self.merge_and_go_on(strand, mount, output, stop);
             }
@@ -368,7 +368,7 @@ impl Driver {
                 {
                     self.shared
                         .warnings
-                        .add(Warning::ConcatGrowth { mount: frame.id.clone(), key: key.clone() });
+                        .add(Warning::ConcatGrowth { mount: frame.id().clone(), key: key.clone() });
                 }
             }
         }
@@ -382,19 +382,19 @@ impl Driver {
 
     fn tell_exit(&self, mount: &OpenMount) {
         let frame = &mount.frame;
-        let name = mount.inner.mounted.as_ref().map_or_else(|| frame.name.clone(), |m| m.name.clone());
+        let name = mount.inner.mounted.as_ref().map_or_else(|| frame.name().clone(), |m| m.name.clone());
         frame.tell(Hook::SubflowExit, || {
             let state = mount.inner.core().state.clone();
             SubflowExitEvent {
                 name: name.clone(),
-                subflow_id: Some(frame.id.clone()),
+                subflow_id: Some(frame.id().clone()),
                 output_state: Some(frame.served_boundary(&Value::Object(state))),
             }
             .into()
         });
         frame.message(Message {
             at: self.shared.now(),
-            what: What::SubflowExit { name, path: frame.id.clone() },
+            what: What::SubflowExit { name, path: frame.id().clone() },
         });
     }
 }

@@ -46,8 +46,8 @@ impl Driver {
         frame.commit(None);
         frame.tell(Hook::FlowPause, || {
             FlowPauseEvent {
-                stage_name: frame.name.clone(),
-                stage_id: frame.id.clone(),
+                stage_name: frame.name().clone(),
+                stage_id: frame.id().clone(),
                 pause_data: record.data.as_ref().map(|data| frame.served_boundary(data)),
             }
             .into()

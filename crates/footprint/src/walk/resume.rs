@@ -137,7 +137,7 @@ impl Driver {
                     strand.cursor.depth += 1;
                 }
                 strand.cursor.under(&ghost);
-                strand.cursor.invoker = Some(ghost.id.clone());
+                strand.cursor.invoker = Some(ghost.id().clone());
                 if way.top.is_none() {
                     strand.cursor.link = Link::Tail;
                 }
@@ -202,7 +202,7 @@ impl Driver {
         mode: crate::chart::FanOut,
         kind: FanKind,
     ) {
-        let memory = way.question.fans.get(&frame.id).cloned().unwrap_or_default();
+        let memory = way.question.fans.get(frame.id()).cloned().unwrap_or_default();
         let path = level.ids.path.clone();
         let here = level.child.clone();
         let mut below = Vec::new();
@@ -254,7 +254,7 @@ impl Driver {
         let mut cursor = strand.cursor.clone();
         cursor.under(&frame);
         cursor.depth += 1;
-        cursor.invoker = Some(frame.id.clone());
+        cursor.invoker = Some(frame.id().clone());
         cursor.ns = Some(Namespace::child(strand.cursor.ns.as_ref(), &here, &self.shared.runs_key));
         if frame.no() == NONE {
             cursor.link = Link::Tail;
@@ -286,8 +286,8 @@ impl Driver {
             .map(|(run_id, address)| ResumedFrom { run_id: run_id.clone(), runtime_stage_id: address.clone() });
         frame.tell_resumed(Hook::FlowResume, from.clone(), || {
             Payload::from(FlowResumeEvent {
-                stage_name: frame.name.clone(),
-                stage_id: frame.id.clone(),
+                stage_name: frame.name().clone(),
+                stage_id: frame.id().clone(),
                 has_input,
             })
         });

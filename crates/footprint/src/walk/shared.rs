@@ -167,7 +167,7 @@ impl RunShared {
             out.shared_state = self.state_of(&core, redacted);
             out.initial_state = (!redacted).then(|| core.initial.clone());
             out.commit_log = core.log.clone();
-            out.execution_tree = core.tree.to_tree();
+            out.execution_tree = core.tree.to_tree(&self.root.chart, &self.root.ids);
         }
         for level in self.record.mounts() {
             let (Some(mounted), Some(result)) = (&level.mounted, level.subflow_result(self, redacted)) else { continue };

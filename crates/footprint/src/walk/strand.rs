@@ -73,7 +73,7 @@ pub(crate) struct Cursor {
 impl Cursor {
     /// The next frame follows this one on the chain.
     pub(crate) fn after(&mut self, frame: &FrameHandle) {
-        self.parent = Some(Parent { id: frame.id.clone(), index: frame.index, on_level: true });
+        self.parent = Some(Parent { id: frame.id().clone(), index: frame.index, on_level: true });
         self.link = frame.link_after();
         self.pass = 0;
     }

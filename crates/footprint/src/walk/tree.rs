@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::chart::{Chart, NodeIdx, SiteIds};
 use crate::ids::{ExecutionIndex, RuntimeStageId};
 use crate::snapshot::{ExecutionTree, FrameRecord, NodeId};
 use crate::value::{Array, Object, Str, Value};
@@ -14,29 +15,52 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// One visit, as the running level keeps it.
 pub(crate) struct LiveFrame {
-    pub(crate) id: Str,
-    pub(crate) name: Str,
-    pub(crate) index: u64,
-    pub(crate) description: Option<Str>,
-    pub(crate) reads: Option<Object>,
-    pub(crate) writes: Option<Object>,
-    pub(crate) hop: Option<Hop>,
-    pub(crate) extra: Option<Box<FrameExtra>>,
-    pub(crate) next: u32,
+    /// Id and name, by site.
+    pub(crate) ids: Arc<SiteIds>,
+    pub(crate) node: NodeIdx,
     /// Loop-back count of this visit on its level; 0 when it was not reached by a loop edge.
     pub(crate) pass: u32,
+    pub(crate) index: u64,
+    pub(crate) hop: Option<Hop>,
+    pub(crate) tracked: Tracked,
+    pub(crate) extra: Option<Box<FrameExtra>>,
+    pub(crate) next: u32,
     pub(crate) is_mount: bool,
     pub(crate) is_bare_fork: bool,
 }
 
+/// What a visit read and wrote, as far as the dials keep it: reads first, then writes.
+#[derive(Default)]
+pub(crate) struct Tracked {
+    pub(crate) entries: Box<[(Str, Value)]>,
+    pub(crate) reads: u32,
+}
+
+impl Tracked {
+    fn split(&self) -> (Option<Object>, Option<Object>) {
+        let (reads, writes) = self.entries.split_at_checked(self.reads as usize).unwrap_or_default();
+        let object = |entries: &[(Str, Value)]| {
+            (!entries.is_empty()).then(|| entries.iter().cloned().collect::<Object>())
+        };
+        (object(reads), object(writes))
+    }
+}
+
 /// How a visit went on: the last flow message of a frame.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct Hop {
     pub(crate) at: u64,
-    /// Name of the stage entered next.
-    pub(crate) to: Str,
-    /// For a loop edge: prefixed id of the target and the 1-based pass.
-    pub(crate) back: Option<(Str, u64)>,
+    /// The node entered next: of the frame's own place, or, for a loop edge, of the level's chart.
+    pub(crate) to: NodeIdx,
+    /// The 1-based pass of a loop edge, 0 for a plain edge.
+    pub(crate) pass: u64,
+}
+
+/// Id, name and description of a frame that is no node of a declared chart.
+pub(crate) struct OwnName {
+    pub(crate) id: Str,
+    pub(crate) name: Str,
+    pub(crate) description: Option<Str>,
 }
 
 /// What only some frames have.
@@ -48,6 +72,7 @@ pub(crate) struct FrameExtra {
     pub(crate) evals: Object,
     pub(crate) messages: Vec<Message>,
     pub(crate) children: Vec<u32>,
+    pub(crate) own: Option<OwnName>,
 }
 
 /// A flow message before its text is made.
@@ -63,6 +88,7 @@ pub(crate) enum What {
     Children { names: Arc<[Str]> },
     Truncated { ran: usize, items: usize },
     Selected { names: Arc<[Str]>, total: usize },
+    Chain { name: Str },
     SubflowEntry { name: Str, path: Str },
     SubflowExit { name: Str, path: Str },
 }
@@ -72,19 +98,21 @@ impl LiveFrame {
         self.extra.get_or_insert_with(Box::default)
     }
 
-    /// The display name: passes after the first loop-back carry a suffix (ENG §5.3).
-    pub(crate) fn shown_name(&self) -> Str {
-        shown_name(&self.name, self.pass)
-    }
-
-    fn record(&self) -> FrameRecord {
-        let address = RuntimeStageId::new(self.id.clone(), ExecutionIndex(self.index));
-        let mut out = FrameRecord::new(self.id.clone(), self.shown_name(), address);
+    fn record(&self, chart: &Chart, ids: &Arc<SiteIds>) -> FrameRecord {
+        let own = self.extra.as_ref().and_then(|extra| extra.own.as_ref());
+        let (id, name) = match own {
+            Some(own) => (&own.id, &own.name),
+            None => (self.ids.id(self.node).as_shared(), self.ids.name(self.node)),
+        };
+        let address = RuntimeStageId::new(id.clone(), ExecutionIndex(self.index));
+        let mut out = FrameRecord::new(id.clone(), shown_name(name, self.pass), address);
         out.is_fork = self.is_bare_fork;
-        out.description = self.description.clone();
-        out.subflow_id = self.is_mount.then(|| self.id.clone());
-        out.stage_reads = self.reads.clone();
-        out.stage_writes = self.writes.clone();
+        out.description = match own {
+            Some(own) => own.description.clone(),
+            None => chart.node(self.node).description.clone(),
+        };
+        out.subflow_id = self.is_mount.then(|| id.clone());
+        (out.stage_reads, out.stage_writes) = self.tracked.split();
         if let Some(extra) = &self.extra {
             out.logs = extra.logs.clone();
             out.errors = extra.errors.clone();
@@ -94,10 +122,13 @@ impl LiveFrame {
             out.children = extra.children.iter().map(|no| NodeId(*no)).collect();
         }
         if let Some(hop) = &self.hop {
-            out.flow_messages.push(hop.to_value());
-            if let Some((target, iteration)) = &hop.back {
+            if hop.pass == 0 {
+                out.flow_messages.push(hop.next_message(self.ids.name(hop.to)));
+            } else {
+                out.flow_messages.push(hop.loop_message(ids.name(hop.to)));
+                let target = ids.id(hop.to).as_shared();
                 out.logs.insert("dynamicNextTarget", Value::from(target.clone()));
-                out.logs.insert("dynamicNextIteration", Value::from(iteration.saturating_sub(1)));
+                out.logs.insert("dynamicNextIteration", Value::from(hop.pass - 1));
             }
         }
         out.next = (self.next != NONE).then_some(NodeId(self.next));
@@ -105,8 +136,39 @@ impl LiveFrame {
     }
 }
 
+/// The display name: visits after the first loop-back carry a pass suffix (ENG §5.3).
 pub(crate) fn shown_name(name: &Str, pass: u32) -> Str {
-    if pass < 2 { name.clone() } else { format!("{name}.{}", pass - 1).into() }
+    if pass < 2 {
+        return name.clone();
+    }
+    // A loop makes one of these per pass, so it is put together without the formatting machinery.
+    const ROOM: usize = 96;
+    let mut buffer = [0u8; ROOM];
+    let mut at = ROOM;
+    let mut rest = pass - 1;
+    let mut put = |byte: u8| {
+        at = at.saturating_sub(1);
+        if let Some(slot) = buffer.get_mut(at) {
+            *slot = byte;
+        }
+    };
+    loop {
+        put(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    put(b'.');
+    let from = at.saturating_sub(name.len());
+    let fits = name.len() <= at;
+    if fits && let Some(slot) = buffer.get_mut(from..at) {
+        slot.copy_from_slice(name.as_bytes());
+        if let Some(Ok(text)) = buffer.get(from..).map(std::str::from_utf8) {
+            return text.into();
+        }
+    }
+    format!("{name}.{}", pass - 1).into()
 }
 
 /// All frames of a level in creation order; the first one is the root.
@@ -162,36 +224,26 @@ impl LiveTree {
         self.frames.get_mut(no as usize)
     }
 
-    /// The snapshot's form.
-    pub(crate) fn to_tree(&self) -> ExecutionTree {
+    /// The snapshot's form; `chart` and `ids` are the level's own.
+    pub(crate) fn to_tree(&self, chart: &Chart, ids: &Arc<SiteIds>) -> ExecutionTree {
         let mut tree = ExecutionTree::new();
         for frame in &self.frames {
-            tree.push(frame.record());
+            tree.push(frame.record(chart, ids));
         }
         tree
     }
 }
 
 impl Hop {
-    fn to_value(&self) -> Value {
-        match &self.back {
-            None => message(
-                "next",
-                format!("Continues with {}.", self.to),
-                Some(Value::from(self.to.clone())),
-                self.at,
-                |_| {},
-            ),
-            Some((_, iteration)) => message(
-                "loop",
-                format!("Loops back to {}, pass {iteration}.", self.to),
-                Some(Value::from(self.to.clone())),
-                self.at,
-                |out| {
-                    out.insert("iteration", Value::from(*iteration));
-                },
-            ),
-        }
+    fn next_message(&self, to: &Str) -> Value {
+        message("next", format!("Continues with {to}."), Some(Value::from(to.clone())), self.at, |_| {})
+    }
+
+    fn loop_message(&self, to: &Str) -> Value {
+        let text = format!("Loops back to {to}, pass {}.", self.pass);
+        message("loop", text, Some(Value::from(to.clone())), self.at, |out| {
+            out.insert("iteration", Value::from(self.pass));
+        })
     }
 }
 
@@ -239,6 +291,9 @@ impl Message {
                     out.insert("count", Value::from(names.len() as u64));
                 },
             ),
+            What::Chain { name } => {
+                message("next", format!("Continues with {name}."), Some(Value::from(name.clone())), at, |_| {})
+            }
             What::SubflowEntry { name, path } => {
                 message("subflow", format!("Enters the subflow {name}."), Some(Value::from(path.clone())), at, |_| {})
             }

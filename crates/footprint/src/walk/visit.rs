@@ -43,21 +43,23 @@ impl Driver {
         self.next_index += 1;
         let cursor = &mut strand.cursor;
         let declared = cursor.place.chart.node(node);
-        let (id, name) = match &owner {
-            Ownership::Node => {
-                (cursor.place.ids.id(node).as_shared().clone(), cursor.place.ids.name(node).clone())
-            }
-            Ownership::Generated { id, name } => (id.clone(), name.clone()),
+        let own = match owner {
+            Ownership::Node => None,
+            Ownership::Generated { id, name } => Some((id, name)),
         };
-        let generated = matches!(owner, Ownership::Generated { .. });
-        let before = self.visits.count(&id);
+        let generated = own.is_some();
+        let before = match &own {
+            None => self.visits.count(cursor.place.ids.id(node).as_shared()),
+            Some((id, _)) => self.visits.count(id),
+        };
         let is_mount = generated || matches!(declared.kind, NodeKind::Mount(_));
         let frame = FrameHandle::open(
             &self.shared,
             Opening {
                 level: &cursor.level,
-                id,
-                name,
+                place: &cursor.place,
+                node,
+                own,
                 description: declared.description.as_ref().filter(|_| !generated),
                 tags: declared.tags.as_ref().filter(|_| !generated),
                 index,
@@ -104,7 +106,7 @@ impl Driver {
 
     /// Checks cancellation, for every kind of node. A visit that is cancelled before it begins still leaves
     /// its bundle and its frame.
-    pub(super) fn cancelled_before(&mut self, frame: &FrameHandle) -> Option<RunError> {
+    pub(super) fn cancelled_before(&mut self, frame: &Arc<FrameHandle>) -> Option<RunError> {
         let error = match &self.aborted {
             Some(error) => error.clone(),
             None => {
@@ -169,7 +171,7 @@ impl Driver {
         if let Some(from) = held
             && self.shared.clock.monotonic().saturating_sub(from) > HELD_TOO_LONG
         {
-            self.shared.warnings.add(Warning::HeldTask { stage: running.frame.id.clone() });
+            self.shared.warnings.add(Warning::HeldTask { stage: running.frame.id().clone() });
         }
         // An interrupt is seen here whatever the function made of it (ENG-125).
         if running.frame.is_asking() {
@@ -258,8 +260,8 @@ impl Driver {
         frame.tell(Hook::StageRetry, || {
             let served = frame.served_error(error.structured());
             StageRetryEvent {
-                stage_name: frame.name.clone(),
-                stage_id: frame.id.clone(),
+                stage_name: frame.name().clone(),
+                stage_id: frame.id().clone(),
                 attempt: running.attempt,
                 max_attempts,
                 delay_ms: millis(delay),
@@ -287,7 +289,7 @@ impl Driver {
     }
 
     /// A visit failed: commits what it staged, tells it, keeps the text.
-    pub(super) fn fail_frame(&mut self, frame: &FrameHandle, error: &RunError) {
+    pub(super) fn fail_frame(&mut self, frame: &Arc<FrameHandle>, error: &RunError) {
         frame.close_stream(false);
         frame.commit(None);
         let served = frame.served_error(error.structured());
@@ -295,7 +297,7 @@ impl Driver {
         frame.note_error("stageExecutionError", Value::from(text.as_str()));
         frame.tell(Hook::Error, || {
             ErrorEvent {
-                stage_name: frame.name.clone(),
+                stage_name: frame.name().clone(),
                 message: text.as_str().into(),
                 structured_error: served,
                 error: error.stage_error().cloned(),
@@ -309,8 +311,8 @@ impl Driver {
     pub(super) fn executed(&self, frame: &FrameHandle, stage_type: StageType) {
         frame.tell(Hook::StageExecuted, || {
             StageExecutedEvent {
-                stage_name: frame.name.clone(),
-                description: frame.description.clone(),
+                stage_name: frame.name().clone(),
+                description: frame.description().cloned(),
                 stage_type,
             }
             .into()
@@ -326,7 +328,7 @@ impl Driver {
     ) {
         frame.tell(Hook::Break, || {
             BreakEvent {
-                stage_name: frame.name.clone(),
+                stage_name: frame.name().clone(),
                 reason: reason.clone(),
                 propagated_from_subflow: from_subflow,
             }

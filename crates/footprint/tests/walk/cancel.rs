@@ -196,7 +196,7 @@ async fn nested_runs_inherit_cancellation() {
         let inner = inner.clone();
         async move {
             let nested = tokio::spawn(inner.run(RunOptions::new().env(scope.env().inherit())));
-            scope.env().get::<tokio::sync::mpsc::UnboundedSender<_>>().unwrap().send(nested).unwrap();
+            scope.env().get::<tokio::sync::mpsc::UnboundedSender<tokio::task::JoinHandle<footprint::report::RunReport>>>().unwrap().send(nested).unwrap();
             std::future::pending::<()>().await;
             Ok(())
         }

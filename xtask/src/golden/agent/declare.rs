@@ -7,6 +7,7 @@ use agentfootprint_core::agent::{Agent, AgentBuilder, AgentReactMode, ArgValidat
 use agentfootprint_core::injection::{Fact, Instruction, InjectionContext, Steering};
 use agentfootprint_core::llm::{LlmProvider, ModelPrices, StaticPricing};
 use agentfootprint_core::tools::{Tool, ToolContext, ToolError, ToolFailure, ToolOutput, ask_human};
+use agentfootprint_record::events::words::Word as _;
 use agentfootprint_record::message::Role;
 use footprint::value::Value as Kept;
 use serde_json::{Value, json};

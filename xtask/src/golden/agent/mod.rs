@@ -2,7 +2,7 @@
 
 use agentfootprint_core::agent::Agent;
 use agentfootprint_core::record::{BoundaryDetail, RecordOptions, RecordedRun};
-use agentfootprint_core::run::{AgentRunCheckpoint, RunError, RunInput, RunOptions, RunOutcome, RunRefusal, Runner};
+use agentfootprint_core::run::{AgentRunCheckpoint, RunError, RunInput, RunOptions, RunOutcome, RunRefusal};
 use agentfootprint_providers::mock::MockRequests;
 use agentfootprint_record::MemoryIdentity;
 use footprint::pause::FlowchartCheckpoint;
@@ -77,14 +77,14 @@ async fn one(
         agent.record_resume(checkpoint, answer).record_options(record).options(options).await
     } else if declared.get("resumeOnError").is_some() {
         let stored = carried.failed.take().ok_or("no checkpoint of an error")?;
-        let checkpoint: AgentRunCheckpoint = serde_json::from_str(&stored).map_err(|error| error.to_string())?;
+        let checkpoint = AgentRunCheckpoint::from_json(&stored).map_err(|error| error.to_string())?;
         agent.record_resume_on_error(checkpoint).record_options(record).options(options).await
     } else {
         let input = if let Some(text) = declared.get("followUp").and_then(Value::as_str) {
             RunInput::new(text).continue_from(carried.conversation.clone().ok_or("no conversation to follow up")?)
         } else if declared.get("continueFromCheckpoint").is_some() {
             let stored = carried.kept.clone().ok_or("no kept checkpoint")?;
-            let checkpoint = serde_json::from_str(&stored).map_err(|error| error.to_string())?;
+            let checkpoint = AgentRunCheckpoint::from_json(&stored).map_err(|error| error.to_string())?;
             RunInput::new(message).continue_from(checkpoint)
         } else {
             RunInput::new(message)
@@ -107,7 +107,7 @@ fn observed(
     let record = run.record();
     carried.conversation = record.checkpoint().cloned().or_else(|| carried.conversation.take());
     if declared.get("keepCheckpoint").is_some() {
-        carried.kept = record.checkpoint().and_then(|checkpoint| serde_json::to_string(checkpoint).ok());
+        carried.kept = record.checkpoint().map(AgentRunCheckpoint::to_json);
     }
     let document = parse(&run.recording().to_json())?;
     let snapshot = document.get("snapshot").cloned().unwrap_or_default();
@@ -135,7 +135,7 @@ fn outcome(run: &RecordedRun<String>, carried: &mut Carried) -> Result<Value, St
     Ok(match &run.report().outcome {
         Ok(RunOutcome::Completed(answer)) => json!({"answer": answer}),
         Ok(RunOutcome::Paused(pause)) => {
-            let checkpoint = serde_json::to_string(&pause.checkpoint).map_err(|error| error.to_string())?;
+            let checkpoint = pause.checkpoint.to_json();
             let stored = parse(&checkpoint)?;
             carried.paused = Some(checkpoint);
             let mut paused = Map::new();
@@ -153,7 +153,7 @@ fn outcome(run: &RecordedRun<String>, carried: &mut Carried) -> Result<Value, St
         }
         Err(error) => {
             if let RunError::Checkpoint { checkpoint, .. } = error {
-                carried.failed = serde_json::to_string(checkpoint).ok();
+                carried.failed = Some(checkpoint.to_json());
             }
             json!({"failed": failed(error)})
         }
@@ -183,7 +183,7 @@ fn extra(run: &RecordedRun<String>, _declared: &Value) -> Map<String, Value> {
     ];
     let mut out: Map<String, Value> =
         facts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.to_json()))).collect();
-    if let Some(checkpoint) = record.checkpoint().and_then(|checkpoint| serde_json::to_value(checkpoint).ok()) {
+    if let Some(checkpoint) = record.checkpoint().map(|checkpoint| checkpoint.to_value().to_json()) {
         out.insert("checkpoint".to_owned(), checkpoint);
     }
     out

@@ -149,7 +149,7 @@ async fn one(scope: &Scope, operation: &Value, attempt: u64, answer: Option<&Val
             if let Some(expects) = compute("expects")? {
                 ask = ask.expects(expects);
             }
-            let answer: Kept = scope.interrupt(ask).await;
+            let answer: Kept = scope.interrupt(ask).await?;
             scope.set_value(&text(operation, "into"), answer)?;
         }
         other => return Err(StageError::new(format!("unknown operation {other}"))),

@@ -194,7 +194,7 @@ impl Charts {
         )
         .named(text(node, "name"))
         .max_branches(node.get("maxBranches").and_then(Value::as_u64).unwrap_or_default() as usize)
-        .into(text(node, "into"))
+        .into(text(node, "into").as_str())
         .fan_out(fan_out(node));
         Ok(described(node, for_each, ForEach::describe))
     }

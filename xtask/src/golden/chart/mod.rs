@@ -26,25 +26,28 @@ pub async fn play(scenario: &Value) -> Result<Played, String> {
     let executor = scenario.get("executor").cloned().unwrap_or_default();
     let watch = Arc::new(Watch::default());
     let mut runs = Vec::new();
-    let mut paused: Option<PausedRun> = None;
+    let mut last: Option<RunReport> = None;
     for declared in scenario.get("runs").and_then(Value::as_array).into_iter().flatten() {
         watch.clear();
         let tokens = Arc::new(Tokens::default());
         let options = options(&executor, declared)?.observe(Arc::clone(&watch) as Arc<dyn Recorder>).stream(Arc::clone(&tokens) as _);
         let report = match declared.get("resume") {
             None => chart.run(options).await,
-            Some(resume) => resumed(&chart, resume, paused.take().ok_or("nothing to resume")?, options).await?,
+            Some(resume) => {
+                let before = last.as_ref().and_then(RunReport::paused).ok_or("nothing to resume")?;
+                resumed(&chart, resume, before, options).await?
+            }
         };
-        paused = report.paused().cloned();
         runs.push(observe(&chart, &report, &executor, watch.calls(), tokens.calls())?);
+        last = Some(report);
     }
     Ok(Played { runs, structure: parse(&chart.structure().to_json()).ok(), documents: None, stores: None })
 }
 
-async fn resumed(chart: &Chart, resume: &Value, paused: PausedRun, options: RunOptions) -> Result<RunReport, String> {
+async fn resumed(chart: &Chart, resume: &Value, paused: &PausedRun, options: RunOptions) -> Result<RunReport, String> {
     let answer = Kept::from(resume.get("answer").cloned().unwrap_or_default());
     let run = if text(resume, "from") == "json" {
-        let stored = serde_json::to_string(paused.checkpoint()).map_err(|error| error.to_string())?;
+        let stored = paused.checkpoint().to_json();
         let checkpoint: FlowchartCheckpoint = FlowchartCheckpoint::from_json(&stored).map_err(|error| error.to_string())?;
         chart.resume(checkpoint, answer, options)
     } else {
@@ -127,7 +130,7 @@ fn observe(
     }
     let narrative = report.narrative_entries();
     let told = narrative.iter().map(|entry| {
-        let kind = entry.kind.map(|kind| kind.to_string()).unwrap_or_default();
+        let kind = entry.kind.map(|kind| kind.word()).unwrap_or_default();
         let at = entry.runtime_stage_id.as_ref().map(ToString::to_string).unwrap_or_default();
         json!([kind, at, entry.text])
     });
@@ -173,7 +176,7 @@ fn outcome(chart: &Chart, report: &RunReport) -> Result<Value, String> {
             json!({"completed": mapped.or_else(|| value.clone()).map(|value| value.to_json())})
         }
         Outcome::Paused(paused) => {
-            let checkpoint = serde_json::to_value(paused.checkpoint()).map_err(|error| error.to_string())?;
+            let checkpoint = parse(&paused.checkpoint().to_json())?;
             let field = |key: &str| checkpoint.get(key).cloned().unwrap_or_default();
             json!({"paused": {
                 "pauseData": field("pauseData"),

@@ -10,12 +10,15 @@ pub use self::port::{
     Credential, CredentialError, CredentialHeaders, CredentialProvider, CredentialRequest, CredentialResponse, Secret,
 };
 
+/// Told the service and the error of a failed pull.
+pub(crate) type FailureListener = Arc<dyn Fn(&str, &CredentialError) + Send + Sync>;
+
 /// The pull side of the port, as a tool sees it.
 #[derive(Clone)]
 pub struct CredentialAccess {
     provider: Option<Arc<dyn CredentialProvider>>,
     /// Told about a failed pull, so that it is on the record (TOOL-52).
-    on_failure: Option<Arc<dyn Fn(&str, &CredentialError) + Send + Sync>>,
+    on_failure: Option<FailureListener>,
 }
 
 impl CredentialAccess {
@@ -25,7 +28,7 @@ impl CredentialAccess {
 
     pub(crate) fn new(
         provider: Option<Arc<dyn CredentialProvider>>,
-        on_failure: Option<Arc<dyn Fn(&str, &CredentialError) + Send + Sync>>,
+        on_failure: Option<FailureListener>,
     ) -> Self {
         Self { provider, on_failure }
     }

@@ -20,7 +20,7 @@ pub(super) fn cap(value: Option<Value>, cap: Option<usize>) -> Option<Value> {
     marker.insert("reason", Value::from(texts::capped(size, cap)));
     let bare = utf16_len(&Value::Object(marker.clone()).to_string());
     // `,"head":""` around the head itself.
-    let room = cap.checked_sub(bare + 10).unwrap_or(0);
+    let room = cap.saturating_sub(bare + 10);
     let head = head(&text, room);
     if !head.is_empty() {
         marker.insert("head", Value::from(head));

@@ -48,7 +48,7 @@ pub fn pause_demands_decision(pause_data: &Value) -> Demand {
 }
 
 /// The component a pause shows, whatever kind it is.
-pub(crate) fn component_of(pause_data: &Value) -> Option<&Value> {
+fn component_of(pause_data: &Value) -> Option<&Value> {
     let of = |gate: &str| pause_data.get(gate).and_then(|gate| gate.get("component"));
     of("checkIn").or_else(|| of("ask")).or_else(|| pause_data.get("component")).filter(|component| component.is_object())
 }

@@ -8,6 +8,5 @@ pub use self::policy::{PermissionPolicy, PolicyError, PolicyRules};
 pub use self::port::{
     CallSequence, CheckError, PermissionChecker, PermissionDecision, PermissionRequest, PermissionVerdict, SequenceCall,
 };
-pub(crate) use self::port::skill_target;
 pub use self::port::skill_of_target;
 pub use self::sequence::SequencePolicy;

@@ -145,7 +145,7 @@ impl JsonNumber for NumberView<'_> {
     }
 
     fn to_number(&self) -> Cow<'_, serde_json::Number> {
-        Cow::Owned(match Value::Number(self.0.clone()).to_json() {
+        Cow::Owned(match Value::Number(*self.0).to_json() {
             SerdeValue::Number(number) => number,
             _ => serde_json::Number::from(0),
         })

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::render::*;
 use super::{NarrativeEntry, NarrativeQuery, NarrativeType, text};
-use crate::decide::{SUMMARY_MAX, summarize};
 use crate::ids::{RunId, RuntimeStageId};
 use crate::observe::*;
 use crate::recorders::per_run::PerRun;
 use crate::stores::SequenceStore;
+use crate::value::summary::{PREVIEW, summarise};
 use crate::value::{Str, Value};
 
 /// Formats a value for the story: the value (`None` when absent) and the longest wanted text.
@@ -38,7 +38,7 @@ impl Default for NarrativeOptions {
         Self {
             include_step_numbers: true,
             include_values: true,
-            max_value_length: SUMMARY_MAX,
+            max_value_length: PREVIEW,
             format_value: None,
             renderer: None,
         }
@@ -219,7 +219,7 @@ impl CombinedNarrative {
         let max = self.options.max_value_length;
         self.options.include_values.then(|| match &self.options.format_value {
             Some(format) => format(value, max),
-            None => summarize(value, max),
+            None => summarise(value, max),
         })
     }
 

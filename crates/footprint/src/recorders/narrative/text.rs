@@ -68,7 +68,8 @@ pub(in crate::recorders) fn decision(facts: &DecisionText<'_>) -> String {
 
 pub(in crate::recorders) fn fork(facts: &ForkText<'_>) -> String {
     let count = counted(facts.children.len(), "path");
-    format!("[Parallel] {count} start together: {}", facts.children.join(", "))
+    let start = if facts.children.len() == 1 { "starts" } else { "start together" };
+    format!("[Parallel] {count} {start}: {}", facts.children.join(", "))
 }
 
 pub(in crate::recorders) fn selected(facts: &SelectedText<'_>) -> String {

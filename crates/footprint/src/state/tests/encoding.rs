@@ -54,6 +54,12 @@ fn a_delete_is_a_delete_row_in_both_encodings() {
     assert_eq!(full(value!({ "a": 1 }), [delete("a")]), ["delete a null"]);
     assert_eq!(delta(value!({ "a": 1 }), [delete("a")]), ["delete a null"]);
     assert_eq!(delta(value!({ "a": { "x": 1 } }), [delete("a.x")]), ["delete a.x null"]);
+    // The rows of a path share one recorded value; a removed path has none.
+    assert_eq!(
+        full(value!({ "a": 1 }), [set("a", value!(2)), delete("a")]),
+        ["delete a null", "delete a null"]
+    );
+    assert_eq!(full(value!({ "a": 1 }), [delete("a"), set("a", value!(2))]), ["delete a null", "set a 2"]);
 }
 
 /// Proves ENG-75.
