@@ -243,11 +243,24 @@ fn length(value: Option<&Value>) -> usize {
 }
 
 fn slice(operands: &[Value], sources: &dyn Sources) -> Outcome<Option<Value>> {
-    let [items, from, to] = operands else { return Err(Thrown("$slice takes [list, from, to]".to_owned())) };
-    let bound = |value: Option<Value>| value.and_then(|value| value.as_u64()).unwrap_or_default() as usize;
-    let (from, to) = (bound(eval(from, sources)?), bound(eval(to, sources)?));
-    let Some(Value::Array(items)) = eval(items, sources)? else { return Ok(Some(Value::Array(Vec::new()))) };
-    Ok(Some(Value::Array(items.into_iter().take(to).skip(from).collect())))
+    let [of, bounds @ ..] = operands else { return Err(Thrown("$slice takes [list or text, from, to?]".to_owned())) };
+    let of = eval(of, sources)?;
+    let length = length(of.as_ref()) as i64;
+    let mut limits = [0, length];
+    for (limit, bound) in limits.iter_mut().zip(bounds) {
+        let at = eval(bound, sources)?.and_then(|value| value.as_i64()).unwrap_or(*limit);
+        *limit = if at < 0 { (length + at).max(0) } else { at.min(length) };
+    }
+    let [from, to] = limits;
+    let (from, to) = (from as usize, to.max(from) as usize);
+    Ok(Some(match of {
+        Some(Value::Array(items)) => Value::Array(items.into_iter().take(to).skip(from).collect()),
+        Some(Value::String(text)) => {
+            let units: Vec<u16> = text.encode_utf16().take(to).skip(from).collect();
+            Value::String(String::from_utf16_lossy(&units))
+        }
+        _ => Value::Array(Vec::new()),
+    }))
 }
 
 fn numbers(operand: &Value, sources: &dyn Sources) -> Outcome<Vec<f64>> {

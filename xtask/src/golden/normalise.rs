@@ -21,9 +21,12 @@ type Entry = Value;
 pub fn chart_events(events: &[Entry], side: Side, topology: &Topology) -> Vec<Entry> {
     let selectors: BTreeSet<&str> = events.iter().filter(|event| name(event) == "onSelected").map(address).collect();
     let mut committed = BTreeSet::new();
+    let ended: BTreeSet<&str> = events.iter().filter(|event| name(event) == "onStageEnd").map(address).collect();
     events
         .iter()
         .filter(|event| match name(event) {
+            // An interrupt has no scope pause of its own (ENG-99).
+            "onPause" if side == Side::Reference => event.pointer("/2/subflowPath").is_some() || ended.contains(address(event)),
             "onCommit" => !topology.mounts.contains(address(event)) && committed.insert(address(event).to_owned()) ,
             "onStageExecuted" if side == Side::Reference => {
                 !(selectors.contains(address(event)) && event.pointer("/2/stageType") == Some(&json!("fork")))
@@ -52,25 +55,29 @@ pub fn commits(log: &[Entry], side: Side, topology: &Topology) -> Vec<Entry> {
             let here = address_of_commit(entry).to_owned();
             let first = seen.insert(here.clone());
             let rows = entry.get(1).cloned().unwrap_or_else(|| json!([]));
-            let merged = first && topology.mounts.contains(&here) && rows.as_array().is_some_and(|rows| !rows.is_empty());
             match topology.dispatcher.get(&here) {
-                Some(dispatcher) if side == Side::Ours && merged => json!([dispatcher, rows]),
+                Some(dispatcher) if side == Side::Ours && first && merges_back(log, &here, dispatcher, topology) => {
+                    json!([dispatcher, rows])
+                }
                 _ => json!([here, rows]),
             }
         })
         .collect()
 }
 
+/// A mount with an output mapper leaves its merge-back, an `exit`, and in a fan-out a `repeat`; one without leaves one less.
+fn merges_back(log: &[Entry], here: &str, dispatcher: &str, topology: &Topology) -> bool {
+    let bundles = log.iter().filter(|entry| address_of_commit(entry) == here).count();
+    let with_mapper = if topology.fan_outs.contains(dispatcher) { 3 } else { 2 };
+    topology.mounts.contains(here) && bundles == with_mapper
+}
+
 /// The inner log of a mount: the seed has no address in the reference.
 pub fn inner_commits(log: &[Entry], mount: &str, side: Side, topology: &Topology) -> Vec<Entry> {
-    let mut list = commits(log, side, topology);
-    if let Some(first) = list.first_mut()
-        && address_of_commit(first) == mount
-        && let Some(slot) = first.get_mut(0)
-    {
-        *slot = json!("");
-    }
-    list
+    let seeded = log.first().is_some_and(|first| address_of_commit(first) == mount || address_of_commit(first).is_empty());
+    let (seed, rest) = log.split_at(usize::from(seeded));
+    let seed = seed.iter().map(|entry| json!(["", entry.get(1)]));
+    seed.chain(commits(rest, side, topology)).collect()
 }
 
 /// A deletion is a `set` without value in the reference's full encoding (ENG-76).

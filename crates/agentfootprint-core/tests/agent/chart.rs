@@ -1,10 +1,10 @@
 use agentfootprint_core::agent::{Agent, AgentBuilder, AgentReactMode, OutputOptions, Typed};
-use agentfootprint_core::injection::{Fact, Raw, Trigger};
-use agentfootprint_core::llm::{Capabilities, RoleSet, ThinkingHandler};
+use agentfootprint_core::injection::{Fact, Predicate, RawInjection, Trigger};
+use agentfootprint_core::llm::{Capabilities, RoleSet, ThinkingError, ThinkingHandler};
 use agentfootprint_core::run::ChartRunner as _;
 use agentfootprint_core::tools::Tool;
 use agentfootprint_record::events::words::ContextSource;
-use agentfootprint_record::message::Role;
+use agentfootprint_record::message::{Role, ThinkingBlock};
 use footprint::value::Value;
 
 use crate::support::*;
@@ -91,8 +91,8 @@ impl ThinkingHandler for Plain {
         "plain"
     }
 
-    fn normalize(&self, _raw: &Value) -> Option<Vec<agentfootprint_record::message::ThinkingBlock>> {
-        None
+    fn normalize(&self, _raw: &Value) -> Result<Vec<ThinkingBlock>, ThinkingError> {
+        Ok(Vec::new())
     }
 }
 
@@ -123,14 +123,17 @@ fn the_chart_is_as_it_is_drawn() {
     }
     let no_wrap_up = plain().tool(looking("seen")).wrap_up_at_max_iterations(false).build().unwrap();
     assert_eq!(nodes(&no_wrap_up), drawn(false, Mounts::default()));
-    let silent = agent(&Script::new([]).with_capabilities(Capabilities::default())).no_thinking_handler();
-    assert_eq!(nodes(&silent.build().unwrap()), drawn(false, Mounts::default()));
+    let thoughtful = Capabilities::default().with_thinking_handler(std::sync::Arc::new(Plain));
+    let script = Script::new([]).with_capabilities(thoughtful);
+    let with = Mounts { thinking: true, ..Mounts::default() };
+    assert_eq!(nodes(&agent(&script).build().unwrap()), drawn(false, with));
+    assert_eq!(nodes(&agent(&script).no_thinking_handler().build().unwrap()), drawn(false, Mounts::default()));
 }
 
-fn late_rule() -> Raw {
+fn late_rule() -> RawInjection {
     let tool = Tool::builder("late_tool").description("Late.").handler(|_: Value, _| async { "late" }).build().unwrap();
-    Raw::new("late", ContextSource::Instructions)
-        .trigger(Trigger::rule(|cx| cx.iteration() > 2))
+    RawInjection::new("late", ContextSource::Instructions)
+        .trigger(Trigger::Rule(Predicate::new(|cx| cx.iteration() > 2)))
         .system_prompt("Now hurry.")
         .tool(tool)
 }

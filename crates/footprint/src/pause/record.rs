@@ -84,7 +84,10 @@ impl PauseRecord {
 
     /// The question passes a mount, whose state is captured.
     pub(crate) fn inside(&mut self, mount: &FrameHandle, state: &Object) {
-        self.path.insert(0, mount.id().clone());
+        // A queued question of an earlier leg passes its mounts once more.
+        if !self.path.contains(mount.id()) {
+            self.path.insert(0, mount.id().clone());
+        }
         self.states.insert(mount.id().clone(), state.clone());
         self.top = Some(TopFrames { at: mount.no(), at_index: mount.index, owner: None });
     }

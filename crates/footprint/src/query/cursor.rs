@@ -237,15 +237,15 @@ impl Cursor {
 
     /// To the next stop that writes a key.
     pub fn to_next_write(&mut self, key: &StateKey) -> Move {
-        self.to_write(key, true)
+        self.seek_write(key, true)
     }
 
     /// To the previous stop that writes a key.
     pub fn to_previous_write(&mut self, key: &StateKey) -> Move {
-        self.to_write(key, false)
+        self.seek_write(key, false)
     }
 
-    fn to_write(&mut self, key: &StateKey, forward: bool) -> Move {
+    fn seek_write(&mut self, key: &StateKey, forward: bool) -> Move {
         let writers: Vec<Vec<u32>> = self.legs.iter().map(|view| view.locate(key).all()).collect();
         let writes = |stop: &Stop| {
             let list = writers.get(stop.leg).map_or(&[][..], |w| w);

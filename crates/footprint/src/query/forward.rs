@@ -212,7 +212,9 @@ impl LogView {
         let by_symbol = self.readers();
         let mut found: Vec<Reader> = Vec::new();
         // The root key, and — inside branch namespaces — the key as the branch names it.
-        let names = key.segments().iter().step_by(2).filter_map(|s| index.symbol_of(s));
+        let address = key.as_path().wire();
+        let names = key.segments().iter().step_by(2).map(|s| &**s).chain(key.is_nested().then_some(&*address));
+        let names = names.filter_map(|s| index.symbol_of(s));
         for symbol in names {
             let steps = by_symbol.get(symbol as usize).map_or(&[][..], |s| s);
             let first_of = |step: &u32| index.step(*step).map_or(u32::MAX, |s| s.first);
@@ -409,6 +411,11 @@ impl<'a> Forward<'a> {
         let view = self.view;
         let index = view.index();
         let name = Str::from(index.name(reader.symbol));
+        // Rows of ours list where a value was found, which inside a branch is not the name it was read by.
+        let found = match view.resolve_read(reader.step, reader.symbol, reader.first) {
+            Some((ReadKey::Nested(key), _)) => Str::from(key.as_path().wire()),
+            _ => name.clone(),
+        };
         let commits: Vec<u32> = index.step(reader.step).into_iter().flat_map(|s| s.commits()).collect();
         let mut wrote = false;
         for commit in commits {
@@ -416,7 +423,7 @@ impl<'a> Forward<'a> {
             for row in rows {
                 wrote = true;
                 let per_write = row.read_keys.is_some();
-                if row.read_keys.as_ref().is_some_and(|keys| !keys.contains(&name)) {
+                if row.read_keys.as_ref().is_some_and(|keys| !keys.contains(&name) && !keys.contains(&found)) {
                     continue;
                 }
                 if depth >= self.options.max_depth {
@@ -430,7 +437,7 @@ impl<'a> Forward<'a> {
                 let edge = ForwardEdge {
                     from: ForwardNodeId(node),
                     to: ForwardNodeId(to),
-                    key: name.clone(),
+                    key: Path::from_wire(&name).to_string().into(),
                     per_write,
                 };
                 if to != node && !self.edges.contains(&edge) {

@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use super::index::{LogIndex, NONE, last_before};
 use super::values::root_segment;
 use super::{LogView, QueryError, StateKey};
-use crate::ids::{CommitIdx, RuntimeStageId};
+use crate::ids::{CommitIdx, RuntimeStageId, UNIT_SEPARATOR};
 use crate::state::{Bundle, Path, PathRelation, Row, Untracked};
 use crate::value::Str;
 
@@ -179,6 +179,12 @@ impl LogView {
     /// The writer a step's read resolves to: in its own namespace first, outermost last (OBS-150).
     pub(super) fn resolve_read(&self, step: u32, symbol: u32, before: u32) -> Option<(ReadKey, u32)> {
         let index = self.index();
+        if let Some(address) = index.shared_name(symbol).filter(|n| n.contains(UNIT_SEPARATOR)) {
+            // A row of ours says where the value it lists was found.
+            let key = StateKey::stored(Path::from_wire(address));
+            let writer = self.locate(&key).last_before(before)?;
+            return Some((ReadKey::Nested(key), writer));
+        }
         let namespace = index.step(step).map_or(NONE, |s| s.namespace);
         if let Some(segments) = index.namespaces.get(namespace as usize) {
             let name = index.shared_name(symbol)?;

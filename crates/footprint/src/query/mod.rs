@@ -38,7 +38,10 @@ mod index;
 mod key;
 mod lookup;
 mod notes;
+mod options;
+mod overview;
 mod quality;
+mod search;
 mod slice;
 mod step;
 mod symbols;
@@ -59,11 +62,11 @@ pub use key::StateKey;
 pub use lookup::CommitRef;
 pub use notes::{Note, NoteCode, QueryError};
 pub use quality::{QualityFrame, QualityTrace, RootCause};
-pub use slice::{
-    Descend, EdgeAttribution, EdgeKind, ReadSource, Slice, SliceEdge, SliceNode, SliceNodeId, SliceOptions,
-    Truncated, Weigh,
-};
-pub use step::{Hit, HitKind, Overview, SearchHits, SearchQuery, StepFacts, WrittenKey};
+pub use options::{EdgeAttribution, ReadFn, ReadSource, SliceOptions, Weigh};
+pub use overview::Overview;
+pub use search::{Hit, HitKind, SearchHits, SearchQuery};
+pub use slice::{Descend, EdgeKind, Slice, SliceEdge, SliceNode, SliceNodeId, Truncated};
+pub use step::{StepFacts, WrittenKey};
 pub use trace::{SubflowView, TraceQuery};
 pub use values::{Basis, KeyValue, Partial, StateAt, ValueAt};
 pub use variable::{KeyMissing, KeySlice, ReadsCoverage};

@@ -56,9 +56,16 @@ pub struct QualityEntry {
     pub keys_written: Vec<Str>,
 }
 
+/// Keys a running step has touched so far, each once.
+#[derive(Clone, Debug, Default)]
+struct Touched {
+    read: Vec<Str>,
+    written: Vec<Str>,
+}
+
 #[derive(Clone, Debug, Default)]
 struct Scores {
-    running: KeyedStore<(Vec<Str>, Vec<Str>)>,
+    running: KeyedStore<Touched>,
     steps: KeyedStore<QualityEntry>,
 }
 
@@ -119,7 +126,7 @@ impl Quality {
         self.runs.read(run, |s| mean(&s.steps, Some(visible))).unwrap_or(1.0)
     }
 
-    fn touch(&self, cx: &EventCx<'_>, pick: fn(&mut (Vec<Str>, Vec<Str>)) -> &mut Vec<Str>, key: &Str) {
+    fn touch(&self, cx: &EventCx<'_>, pick: fn(&mut Touched) -> &mut Vec<Str>, key: &Str) {
         self.runs.with(cx.run_id, |scores| {
             let id = cx.traversal.runtime_stage_id.clone();
             let keys = pick(scores.running.get_or_insert_with(id, Default::default));
@@ -168,12 +175,12 @@ impl Recorder for Quality {
     }
 
     fn on_read(&self, cx: &EventCx<'_>, e: &ReadEvent) -> HookResult {
-        e.key.iter().for_each(|key| self.touch(cx, |keys| &mut keys.0, key));
+        e.key.iter().for_each(|key| self.touch(cx, |keys| &mut keys.read, key));
         Ok(())
     }
 
     fn on_write(&self, cx: &EventCx<'_>, e: &WriteEvent) -> HookResult {
-        self.touch(cx, |keys| &mut keys.1, &e.key);
+        self.touch(cx, |keys| &mut keys.written, &e.key);
         Ok(())
     }
 
@@ -186,13 +193,12 @@ impl Recorder for Quality {
     fn on_stage_end(&self, cx: &EventCx<'_>, e: &StageEndEvent) -> HookResult {
         let step = cx.traversal;
         let id = &step.runtime_stage_id;
-        let (keys_read, keys_written) =
-            self.runs.with(cx.run_id, |scores| scores.running.delete(id)).unwrap_or_default();
+        let touched = self.runs.with(cx.run_id, |scores| scores.running.delete(id)).unwrap_or_default();
         let facts = StepFacts {
             stage_name: step.stage_name.clone(),
             stage_id: step.stage_id.clone(),
-            keys_read,
-            keys_written,
+            keys_read: touched.read,
+            keys_written: touched.written,
             duration: e.duration,
         };
         let QualityScore { score, factors } = (self.score)(id, &facts);

@@ -241,7 +241,7 @@ impl BranchView<'_> {
         match self.value(key.name())? {
             Some(value) => self.scope.typed(key.name(), &value),
             None => Err(ScopeError::Missing {
-                stage: self.scope.0.id.clone(),
+                stage: self.scope.0.id().clone(),
                 key: Path::new([RUNS_KEY.into(), self.child.clone(), key.name().into()]).to_string().into(),
             }),
         }

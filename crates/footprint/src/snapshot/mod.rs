@@ -8,6 +8,7 @@
 //! | [`SubflowResult`] | one execution of a mounted chart: its own state, log and tree |
 //! | [`RecorderRow`], [`RecorderFailure`] | what observers contributed, and what failed among them |
 //! | [`LogAddress`] | which log a commit position belongs to |
+//! | [`RecordWriter`] | makes the record of something that ran without the engine |
 //!
 //! Everything here is cheap to clone: state, bundles and frames are shared by reference count.
 
@@ -15,6 +16,7 @@ mod log;
 mod read;
 mod read_tree;
 mod record;
+mod recorder;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -25,5 +27,6 @@ pub use read::{OpenLimits, OpenRecordingError, Recording, read_snapshot};
 pub use record::{
     LogAddress, PreferredOperation, RecorderFailure, RecorderRow, Snapshot, SubflowContext, SubflowResult,
 };
+pub use recorder::{RecordStep, RecordWriter};
 pub use tree::{ExecutionTree, FrameRecord, NodeId};
 pub use write::{write_recording, write_snapshot};

@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use indexmap::IndexMap;
 
+use super::Visible;
 use crate::ids::RuntimeStageId;
 
 /// One entry per key, in order of first insertion.
@@ -86,7 +87,7 @@ impl<T, K: Hash + Eq> KeyedStore<T, K> {
     /// Reduces over the entries of visible keys.
     pub fn accumulate<R>(
         &self,
-        visible: Option<&dyn Fn(&K) -> bool>,
+        visible: Option<Visible<'_, K>>,
         init: R,
         mut reduce: impl FnMut(R, &K, &T) -> R,
     ) -> R {

@@ -17,4 +17,4 @@ mod tests;
 pub use boundary::{BoundaryGuard, BoundaryStateStore};
 pub use keyed::KeyedStore;
 pub use range::{CommitRange, CommitRangeIndex, RangeToken};
-pub use sequence::{HasStep, SequenceStore};
+pub use sequence::{HasStep, SequenceStore, Visible};

@@ -12,6 +12,9 @@ pub trait HasStep {
     fn step(&self) -> Option<&Self::Step>;
 }
 
+/// Whether a step is in view.
+pub type Visible<'a, K> = &'a dyn Fn(&K) -> bool;
+
 #[derive(Clone, Debug)]
 struct StepIndex {
     positions: VecDeque<usize>,
@@ -156,7 +159,7 @@ impl<T: HasStep> SequenceStore<T> {
     /// Reduces over the entries of visible steps; with a visible set, markers do not take part.
     pub fn accumulate<R>(
         &self,
-        visible: Option<&dyn Fn(&T::Step) -> bool>,
+        visible: Option<Visible<'_, T::Step>>,
         init: R,
         reduce: impl FnMut(R, &T) -> R,
     ) -> R {

@@ -109,7 +109,7 @@ proptest! {
             prop_assert_eq!(store.get(&key), value);
             prop_assert_eq!(store.has(&key), value.is_some());
         }
-        let even = |k: &u8| k % 2 == 0;
+        let even = |k: &u8| k.is_multiple_of(2);
         let sum: u32 = naive.iter().filter(|(k, _)| even(k)).map(|(_, v)| v).sum();
         prop_assert_eq!(store.accumulate(Some(&even), 0, |acc, _, v| acc + v), sum);
         prop_assert_eq!(store.filter_by_keys(even).len(), naive.iter().filter(|(k, _)| even(k)).count());

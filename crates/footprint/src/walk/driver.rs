@@ -346,6 +346,8 @@ impl Driver {
                 self.fail_running(&mut strand, running, error.clone());
                 self.ready.push_back(id);
             }
+            // The visit a run stands before is made, and fails: it checks cancellation itself.
+            Now::Visit(node) if strand.is_root() => strand.now = Now::Visit(node),
             Now::Visit(_) | Now::Generated(_) | Now::Resume(_) => {
                 strand.now = Now::Ended(End::Failed(error.clone()));
             }

@@ -60,9 +60,7 @@ impl Driver {
                 return self.return_through(strand, way, level, owner);
             }
         }
-        if !strand.is_child_start()
-            && let Some(top) = &way.top
-        {
+        if let Some(top) = &way.top {
             strand.cursor.link = Link::After(top.at);
             strand.cursor.parent = Some(Parent {
                 id: top_parent_id(&way, level),

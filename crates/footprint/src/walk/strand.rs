@@ -190,11 +190,6 @@ impl Strand {
         Self { id, cursor, stack: Vec::new(), now, child_of, first: None, waker: None }
     }
 
-    /// Whether nothing of this strand was walked yet.
-    pub(crate) fn is_child_start(&self) -> bool {
-        self.child_of.is_some() && self.stack.is_empty()
-    }
-
     /// The strand the run began with.
     pub(crate) fn is_root(&self) -> bool {
         self.child_of.is_none()

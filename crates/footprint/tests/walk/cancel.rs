@@ -188,6 +188,8 @@ async fn dropped_runs() {
     assert_eq!(codes.0.lock().unwrap().len(), 1);
 }
 
+type Nested = tokio::sync::mpsc::UnboundedSender<tokio::task::JoinHandle<footprint::report::RunReport>>;
+
 /// Proves ENG-123: nested runs take part in cancellation and deadline.
 #[tokio::test]
 async fn nested_runs_inherit_cancellation() {
@@ -196,12 +198,12 @@ async fn nested_runs_inherit_cancellation() {
         let inner = inner.clone();
         async move {
             let nested = tokio::spawn(inner.run(RunOptions::new().env(scope.env().inherit())));
-            scope.env().get::<tokio::sync::mpsc::UnboundedSender<tokio::task::JoinHandle<footprint::report::RunReport>>>().unwrap().send(nested).unwrap();
+            scope.env().get::<Nested>().unwrap().send(nested).unwrap();
             std::future::pending::<()>().await;
             Ok(())
         }
     });
-    let (send, mut nested) = tokio::sync::mpsc::unbounded_channel();
+    let (send, mut nested): (Nested, _) = tokio::sync::mpsc::unbounded_channel();
     let run = build(Chart::builder(outer)).run(RunOptions::new().extend(Arc::new(send)));
     let handle = run.handle();
     let running = tokio::spawn(run);

@@ -102,7 +102,7 @@ async fn results_are_keyed_twice() {
     assert_eq!(leaf.parent_stage_id.as_ref(), "sf-mid/sf-leaf");
     let address = leaf.tree_context.log_address.clone().unwrap();
     assert_eq!(address.drill_path, ["sf-mid#5".into(), "sf-mid/sf-leaf#6".into()]);
-    assert_eq!(report.snapshot().execution_tree.len(), 5);
+    assert_eq!(report.snapshot().execution_tree.len(), 6);
 }
 
 /// Proves ENG-37, ENG-59: a lazy mount is resolved once per site and run, behaves like an eager one, and its

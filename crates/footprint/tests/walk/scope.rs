@@ -313,7 +313,7 @@ async fn redaction() {
     let options = RunOptions::new()
         .redaction(policy)
         .observe(texts.clone())
-        .input(value!({ "ssn": "SECRET-6" }));
+        .input(value!({ "form": { "ssn": "SECRET-6" } }));
     let report = chart.run(options).await;
     completed(&report);
     let served = report.snapshot_redacted().to_json();

@@ -75,9 +75,7 @@ pub fn request(request: &LlmRequest) -> Value {
     }
     let messages = serde_json::to_value(request.messages()).unwrap_or_default();
     out.insert("messages".to_owned(), messages);
-    if !request.tools.is_empty() {
-        out.insert("tools".to_owned(), json!(request.tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>()));
-    }
+    out.insert("tools".to_owned(), json!(request.tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>()));
     if let Some(temperature) = request.temperature {
         out.insert("temperature".to_owned(), json!(temperature));
     }

@@ -106,11 +106,12 @@ async fn one(scope: &Scope, operation: &Value, attempt: u64, answer: Option<&Val
         }
         "update" => scope.update(key.as_str(), compute("value")?.unwrap_or(Value::Null))?,
         "append" => {
+            let more = compute("values")?;
             let mut list = match scope.value(&key)?.map(|value| value.to_json()) {
                 Some(Value::Array(items)) => items,
                 _ => Vec::new(),
             };
-            if let Some(Value::Array(more)) = compute("values")? {
+            if let Some(Value::Array(more)) = more {
                 list.extend(more);
             }
             scope.set_value(&key, Value::Array(list))?;

@@ -38,7 +38,7 @@ pub async fn play(scenario: &Value) -> Result<Played, String> {
                 resumed(&chart, resume, before, options).await?
             }
         };
-        runs.push(observe(&chart, &report, &executor, watch.calls(), tokens.calls())?);
+        runs.push(observe(&report, &executor, watch.calls(), tokens.calls())?);
         last = Some(report);
     }
     Ok(Played { runs, structure: parse(&chart.structure().to_json()).ok(), documents: None, stores: None })
@@ -110,7 +110,6 @@ fn policy(declared: &Value) -> Result<RedactionPolicy, String> {
 }
 
 fn observe(
-    chart: &Chart,
     report: &RunReport,
     executor: &Value,
     events: Vec<Value>,
@@ -123,7 +122,7 @@ fn observe(
     let mut run = recorded(&snapshot);
     run.insert("events".to_owned(), Value::Array(events));
     run.insert("tokens".to_owned(), Value::Array(tokens));
-    run.insert("outcome".to_owned(), outcome(chart, report)?);
+    run.insert("outcome".to_owned(), outcome(report)?);
     if redacted {
         let report = serde_json::to_value(report.redaction_report()).map_err(|error| error.to_string())?;
         run.insert("redactionReport".to_owned(), report);
@@ -169,12 +168,9 @@ fn bundles(log: &Value) -> Value {
     Value::Array(bundles.collect())
 }
 
-fn outcome(chart: &Chart, report: &RunReport) -> Result<Value, String> {
+fn outcome(report: &RunReport) -> Result<Value, String> {
     Ok(match report.outcome() {
-        Outcome::Completed(value) => {
-            let mapped = chart.contract().is_some().then(|| report.output().ok()).flatten();
-            json!({"completed": mapped.or_else(|| value.clone()).map(|value| value.to_json())})
-        }
+        Outcome::Completed(value) => json!({"completed": value.as_ref().map(Kept::to_json)}),
         Outcome::Paused(paused) => {
             let checkpoint = parse(&paused.checkpoint().to_json())?;
             let field = |key: &str| checkpoint.get(key).cloned().unwrap_or_default();

@@ -409,6 +409,41 @@ fn edges_inside_branches_and_across_joins() {
     assert!(joined.notes.iter().any(|n| n.code == NoteCode::NestedRows));
 }
 
+/// Rows of ours list where a value was found: inside a branch that is its canonical path.
+///
+/// Proves OBS-150, OBS-158, OBS-175.
+#[test]
+fn canonical_read_keys_resolve_exactly() {
+    let mut log = CommitLog::new();
+    let mut add = |id: &str, rows: &[(&str, &[&str])]| {
+        let id = RuntimeStageId::parse(id);
+        let mut bundle = crate::state::Bundle::empty(CommitIdx(log.len()), id.stage_id(), id.stage_id(), id.clone());
+        let row = |(path, reads): &(&str, &[&str])| {
+            let mut row = crate::state::Row::new(Path::dotted(path), Verb::Set, value!(1));
+            row.read_keys = Some(reads.iter().map(|k| Str::from(Path::dotted(k).wire())).collect());
+            row
+        };
+        bundle.rows = rows.iter().map(row).collect();
+        log.push(Arc::new(bundle));
+    };
+    add("seed#0", &[("k", &[])]);
+    add("p#1", &[("runs.p.k", &["k"])]);
+    add("p2#2", &[("runs.p.out", &["runs.p.k"]), ("runs.p.other", &[])]);
+    let view = view(&Snapshot { commit_log: log, ..Snapshot::default() });
+    let key = |k: &str| StateKey::dotted(k).unwrap();
+    let slice = |k: &str| {
+        let slice = view.slice_for_key(&key(k), None, &SliceOptions::for_key()).unwrap().slice.unwrap();
+        slice.flatten().iter().map(|n| n.runtime_stage_id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(slice("runs.p.out"), ["p2#2", "p#1", "seed#0"]);
+    assert_eq!(slice("runs.p.other"), ["p2#2"]);
+    let forward = view.forward_slice(&key("runs.p.k"), None, &SliceOptions::default()).unwrap();
+    let fed: Vec<String> = forward.nodes.iter().map(|n| n.key.to_string()).collect();
+    assert_eq!(fed, ["runs.p.k", "runs.p.out"]);
+    assert!(forward.edges[0].per_write && *forward.edges[0].key == *"runs.p.k");
+    assert_eq!(view.step(&"p2#2".into()).unwrap().reads[0].0, "runs.p.k".into());
+}
+
 /// Proves OBS-177.
 #[test]
 fn quality_is_traced_to_where_it_was_lost() {

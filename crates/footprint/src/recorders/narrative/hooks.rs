@@ -6,7 +6,7 @@ use super::{Direction, NarrativeEntry, NarrativeType, entries_to_value, text};
 use crate::ids::RunId;
 use crate::observe::*;
 use crate::snapshot::PreferredOperation;
-use crate::value::{Object, Str, Value};
+use crate::value::{Str, Value};
 
 impl Recorder for CombinedNarrative {
     fn id(&self) -> &str {
@@ -233,7 +233,7 @@ impl Recorder for CombinedNarrative {
 
     fn snapshot(&self, run: &RunId) -> Option<RecorderBundle> {
         let data = self.runs.read(Some(run), |story| entries_to_value(story.entries.iter()))?;
-        let mut meta = self.runs.meta(run).unwrap_or_else(Object::new);
+        let mut meta = self.runs.meta(run).unwrap_or_default();
         if self.renderer_failures() > 0 {
             meta.insert("rendererFailures", Value::from(self.renderer_failures()));
         }
