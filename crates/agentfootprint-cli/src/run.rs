@@ -66,7 +66,12 @@ async fn asked(args: &RunArgs) -> Result<ExitCode, Failure> {
     run.save(&args.out).map_err(|error| Failure::failed(error.to_string()))?;
     say(format!("\nrecording: {}\n", args.out.display()));
     match run.answer() {
-        Ok(_) => Ok(ExitCode::SUCCESS),
+        Ok(answer) => {
+            if args.no_stream {
+                say(format!("answer: {answer}\n"));
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         Err(error) => Err(Failure::failed(error.to_string())),
     }
 }

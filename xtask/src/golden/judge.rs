@@ -139,7 +139,7 @@ fn log(
             let (rows, mut ours) = (wanted.get(1).cloned().unwrap_or_default(), found.get(1).cloned().unwrap_or_default());
             if let Some(ours) = ours.as_array_mut() {
                 let wants = |path: &Value| rows.as_array().into_iter().flatten().any(|row| row.get(0) == Some(path));
-                ours.retain(|row| row.get(0).is_none_or(|path| wants(path) || !is_newer(path.as_str().unwrap_or_default())));
+                ours.retain(|row| row.get(0).is_none_or(|path| wants(path) || !is_newer(path.as_str().and_then(|path| path.split('.').next()).unwrap_or_default())));
             }
             compare(at, &rows, Some(&with_reference_verbs(&rows, ours)), bindings, out);
         });

@@ -16,10 +16,12 @@ pub(super) fn check(opened: &OpenRecording, found: &mut Findings) {
     tokens(recording, found);
     steps(recording, found);
     boundaries(recording, found);
-    for event in recording.events() {
-        if event.kind().is_err() {
-            found.add("event-row", Severity::Warn, event.name_str(), "a row of the events that is no event");
-        } else if event.name().is_none() && event.name_str().starts_with("agentfootprint.") {
+    let unreadable = recording.events().iter().filter(|event| event.kind().is_err()).count();
+    if unreadable > 0 {
+        found.add("event-row", Severity::Warn, "events", format!("{unreadable} rows of the events are no typed events"));
+    }
+    for event in recording.events().iter().filter(|event| event.kind().is_ok()) {
+        if event.name().is_none() && event.name_str().starts_with("agentfootprint.") {
             found.add("unknown-event", Severity::Info, event.name_str(), "an event this version does not know");
         }
     }

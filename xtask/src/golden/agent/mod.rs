@@ -174,7 +174,7 @@ fn refused(refusal: &RunRefusal) -> Value {
     json!({"name": "RunRefusal", "message": refusal.to_string()})
 }
 
-fn extra(run: &RecordedRun<String>, _declared: &Value) -> Map<String, Value> {
+fn extra(run: &RecordedRun<String>, declared: &Value) -> Map<String, Value> {
     let record = run.record();
     let facts = [
         ("stoppedEarly", record.stopped_early()),
@@ -183,7 +183,8 @@ fn extra(run: &RecordedRun<String>, _declared: &Value) -> Map<String, Value> {
     ];
     let mut out: Map<String, Value> =
         facts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.to_json()))).collect();
-    if let Some(checkpoint) = record.checkpoint().map(|checkpoint| checkpoint.to_value().to_json()) {
+    let kept = declared.get("keepCheckpoint").and_then(|_| record.checkpoint());
+    if let Some(checkpoint) = kept.map(|checkpoint| checkpoint.to_value().to_json()) {
         out.insert("checkpoint".to_owned(), checkpoint);
     }
     out

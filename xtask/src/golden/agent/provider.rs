@@ -70,9 +70,7 @@ pub fn request(request: &LlmRequest) -> Value {
     let mut out = Map::new();
     out.insert("by".to_owned(), json!("main"));
     out.insert("model".to_owned(), json!(&*request.model));
-    if let Some(system) = request.system_prompt() {
-        out.insert("systemPrompt".to_owned(), json!(&*system));
-    }
+    out.insert("systemPrompt".to_owned(), json!(request.system_prompt().as_deref()));
     let messages = serde_json::to_value(request.messages()).unwrap_or_default();
     out.insert("messages".to_owned(), messages);
     out.insert("tools".to_owned(), json!(request.tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>()));
