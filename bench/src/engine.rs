@@ -31,7 +31,12 @@ pub struct Workload {
 
 /// Every engine workload, shortest first.
 pub fn workloads() -> Vec<Workload> {
-    let append = |name, steps| Workload { name, steps, payload_bytes: ITEM_BYTES, run: |steps| Box::pin(append(steps)) };
+    let append = |name, steps| Workload {
+        name,
+        steps,
+        payload_bytes: ITEM_BYTES,
+        run: |steps| Box::pin(append(steps)),
+    };
     vec![
         Workload { name: "loop-10000", steps: 10_000, payload_bytes: 0, run: |steps| Box::pin(count(steps)) },
         append("append-200", 200),
@@ -55,7 +60,8 @@ async fn count(steps: usize) -> Result<Sample, String> {
     });
     let chart = Chart::builder(stage).loop_to("count").build().map_err(|errors| errors.to_string())?;
     let started = Instant::now();
-    let report = chart.run(RunOptions::new().max_iterations(steps + 10).commit_values(CommitValues::Full)).await;
+    let report =
+        chart.run(RunOptions::new().max_iterations(steps + 10).commit_values(CommitValues::Full)).await;
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
     finished(&report, steps)?;
     Ok(Sample { total_ms, windows_us: None, kept: Box::new(report) })
@@ -82,7 +88,8 @@ async fn append(steps: usize) -> Result<Sample, String> {
     });
     let chart = Chart::builder(stage).loop_to("append").build().map_err(|errors| errors.to_string())?;
     let started = Instant::now();
-    let report = chart.run(RunOptions::new().max_iterations(steps + 10).commit_values(CommitValues::Delta)).await;
+    let report =
+        chart.run(RunOptions::new().max_iterations(steps + 10).commit_values(CommitValues::Delta)).await;
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
     finished(&report, steps)?;
     let windows_us = stamps.lock().ok().and_then(|stamps| windows(&stamps));

@@ -22,7 +22,10 @@ pub fn run(only: Option<&str>) -> ExitCode {
         return ExitCode::FAILURE;
     };
     let peers = footprintjs(&ours);
-    println!("\n{:<16} {:>12} {:>14} {:>9} {:>16} {:>8} {:>20}", "workload", "ours µs/step", "footprintjs", "ratio", "heap B/step", "allocs", "first→last tenth µs");
+    println!(
+        "\n{:<16} {:>12} {:>14} {:>9} {:>16} {:>8} {:>20}",
+        "workload", "ours µs/step", "footprintjs", "ratio", "heap B/step", "allocs", "first→last tenth µs"
+    );
     for (name, row) in &ours {
         let peer = peers.get(name);
         println!(
@@ -30,15 +33,23 @@ pub fn run(only: Option<&str>) -> ExitCode {
             row.per_step_us,
             peer.map_or_else(|| "–".to_owned(), |peer| format!("{:.1}", peer.per_step_us)),
             peer.map_or_else(|| "–".to_owned(), |peer| format!("{:.0}×", peer.per_step_us / row.per_step_us)),
-            format!("{:.0} (+{:.0})", row.heap_bytes_per_step - row.payload_bytes_per_step, row.payload_bytes_per_step),
+            format!(
+                "{:.0} (+{:.0})",
+                row.heap_bytes_per_step - row.payload_bytes_per_step,
+                row.payload_bytes_per_step
+            ),
             row.allocations_per_step.map_or_else(|| "–".to_owned(), |count| format!("{count:.1}")),
             row.windows_us.map_or_else(|| "–".to_owned(), |(first, last)| format!("{first:.2} → {last:.2}")),
         );
     }
     if peers.is_empty() {
-        println!("\nno peer ran: Node.js and the npm registry are needed for footprintjs (bench/peers/footprintjs)");
+        println!(
+            "\nno peer ran: Node.js and the npm registry are needed for footprintjs (bench/peers/footprintjs)"
+        );
     }
-    println!("\nheap: bytes retained per step beyond the caller's payload (+ payload); ratio: peer time / our time in this run");
+    println!(
+        "\nheap: bytes retained per step beyond the caller's payload (+ payload); ratio: peer time / our time in this run"
+    );
     ExitCode::SUCCESS
 }
 
@@ -52,7 +63,10 @@ fn our_side(only: Option<&str>) -> Option<BTreeMap<String, Row>> {
 fn footprintjs(ours: &BTreeMap<String, Row>) -> BTreeMap<String, Row> {
     let folder = workspace_root().join("bench/peers/footprintjs");
     if !folder.join("node_modules").is_dir() {
-        let installed = Command::new("npm").args(["ci", "--silent", "--no-audit", "--no-fund"]).current_dir(&folder).status();
+        let installed = Command::new("npm")
+            .args(["ci", "--silent", "--no-audit", "--no-fund"])
+            .current_dir(&folder)
+            .status();
         if !installed.is_ok_and(|status| status.success()) {
             return BTreeMap::new();
         }
@@ -66,13 +80,17 @@ fn rows(command: &mut Command) -> Option<BTreeMap<String, Row>> {
     let output = command.output().ok()?;
     eprint!("{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let rows = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).filter_map(|row| parse(&row));
+    let rows = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter_map(|row| parse(&row));
     output.status.success().then(|| rows.collect())
 }
 
 fn parse(row: &Value) -> Option<(String, Row)> {
     let number = |key: &str| row.get(key).and_then(Value::as_f64);
-    let window = |index: usize| row.get("windowsUs").and_then(|windows| windows.get(index)).and_then(Value::as_f64);
+    let window =
+        |index: usize| row.get("windowsUs").and_then(|windows| windows.get(index)).and_then(Value::as_f64);
     Some((
         row.get("workload")?.as_str()?.to_owned(),
         Row {

@@ -66,7 +66,9 @@ pub fn run() -> ExitCode {
 /// Every example of the workspace that needs nothing from outside must run to its end.
 fn run_examples() -> Vec<String> {
     let mut failed = Vec::new();
-    for (package, folder) in [("footprint-engine", "crates/footprint/examples"), ("agentfootprint", "examples")] {
+    for (package, folder) in
+        [("footprint-engine", "crates/footprint/examples"), ("agentfootprint", "examples")]
+    {
         for name in examples_in(&workspace_root().join(folder)) {
             let title = format!("example {name}");
             if !perform(&title, "cargo", &["run", "--quiet", "--package", package, "--example", &name], &[]) {
@@ -93,7 +95,9 @@ fn examples_in(folder: &Path) -> Vec<String> {
 fn conformance() -> Vec<String> {
     let shared = workspace_root().join("../shared");
     let mut failed = Vec::new();
-    for (title, folder, command) in [("golden scenarios", "golden", "golden"), ("wire traffic", "wire", "wire")] {
+    for (title, folder, command) in
+        [("golden scenarios", "golden", "golden"), ("wire traffic", "wire", "wire")]
+    {
         let dir = shared.join(folder);
         if !dir.is_dir() {
             println!("\n== {title}: skipped, no folder {}", dir.display());
@@ -103,7 +107,9 @@ fn conformance() -> Vec<String> {
         let dir = dir.to_string_lossy().into_owned();
         println!("\n== {title}");
         let started = Instant::now();
-        let output = Command::new("cargo").args(["run", "--quiet", "--package", "xtask", "--", command, &dir]).output();
+        let output = Command::new("cargo")
+            .args(["run", "--quiet", "--package", "xtask", "--", command, &dir])
+            .output();
         let Ok(output) = output else {
             failed.push(title.to_owned());
             continue;
@@ -111,7 +117,8 @@ fn conformance() -> Vec<String> {
         let text = String::from_utf8_lossy(&output.stdout);
         let passing = passing_names(&text);
         println!("{} ({} s)", text.lines().last().unwrap_or_default(), started.elapsed().as_secs());
-        let missing: Vec<_> = expected_names(&floor).into_iter().filter(|name| !passing.contains(name)).collect();
+        let missing: Vec<_> =
+            expected_names(&floor).into_iter().filter(|name| !passing.contains(name)).collect();
         for name in &missing {
             println!("must pass and does not: {name}");
         }
@@ -141,7 +148,8 @@ fn expected_names(floor: &Path) -> Vec<String> {
 fn perform(title: &str, program: &str, args: &[&str], env: &[(&str, &str)]) -> bool {
     println!("\n== {title}: {program} {}", args.join(" "));
     let started = Instant::now();
-    let status = Command::new(program).args(args).envs(env.iter().copied()).current_dir(workspace_root()).status();
+    let status =
+        Command::new(program).args(args).envs(env.iter().copied()).current_dir(workspace_root()).status();
     let passed = status.is_ok_and(|status| status.success());
     println!("== {title}: {} ({} s)", if passed { "passed" } else { "FAILED" }, started.elapsed().as_secs());
     passed

@@ -14,7 +14,8 @@ use crate::out::{Failure, say};
 const QUESTION: &str = "Can I still send back order A-1001, and what does the label cost?";
 /// The wrong fact: the shop gives 14 days, and somebody typed 90.
 const PLANTED: &str = "Returns: customers have 90 days after delivery to send an order back.";
-const ANSWER: &str = "Yes. A-1001 was delivered on 2026-10-02 and you have 90 days to send it back; the label costs 4.90 EUR.";
+const ANSWER: &str =
+    "Yes. A-1001 was delivered on 2026-10-02 and you have 90 days to send it back; the label costs 4.90 EUR.";
 
 /// Looks up an order by its number.
 #[tool]
@@ -45,7 +46,11 @@ async fn shown(out: &Path) -> Result<ExitCode, Failure> {
         .fact(Fact::new("returns-policy", PLANTED))
         .tool(get_order)
         .tool(label_price)
-        .pricing(StaticPricing::new("demo").any_model(ModelPrices { input: Some(1e-6), output: Some(4e-6), ..ModelPrices::default() }))
+        .pricing(StaticPricing::new("demo").any_model(ModelPrices {
+            input: Some(1e-6),
+            output: Some(4e-6),
+            ..ModelPrices::default()
+        }))
         .build()
         .map_err(|errors| Failure::failed(errors.to_string()))?;
     say(format!("question: {QUESTION}\n\n"));
@@ -71,7 +76,8 @@ async fn shown(out: &Path) -> Result<ExitCode, Failure> {
 /// What the model will say, in order.
 fn script() -> Mock {
     Mock::replies([
-        MockReply::tool_call("call-1", "get_order", value!({ "order_id": "A-1001" })).with_content("Let me look that up."),
+        MockReply::tool_call("call-1", "get_order", value!({ "order_id": "A-1001" }))
+            .with_content("Let me look that up."),
         MockReply::tool_call("call-2", "label_price", value!({ "order_id": "A-1001" })),
         MockReply::from(ANSWER),
     ])

@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use agentfootprint::events::{AgentEvent, Event};
 use agentfootprint::debug::plain;
+use agentfootprint::events::{AgentEvent, Event};
 use agentfootprint::footprint::value::Value;
 
 use crate::out::say;
@@ -20,13 +20,26 @@ impl Live {
         let payload = || event.kind.payload();
         match &event.kind {
             AgentEvent::StreamToken(token) => self.token(&token.content),
-            AgentEvent::ContextInjected(piece) if piece.source_id.is_some() && !matches!(word(&payload(), "slot").as_str(), "tools") => {
+            AgentEvent::ContextInjected(piece)
+                if piece.source_id.is_some() && !matches!(word(&payload(), "slot").as_str(), "tools") =>
+            {
                 let payload = payload();
-                self.line(&at, &format!("context  {} {}: {}", word(&payload, "source"), word(&payload, "sourceId"), word(&payload, "contentSummary")));
+                self.line(
+                    &at,
+                    &format!(
+                        "context  {} {}: {}",
+                        word(&payload, "source"),
+                        word(&payload, "sourceId"),
+                        word(&payload, "contentSummary")
+                    ),
+                );
             }
             AgentEvent::StreamLlmStart(_) => {
                 let payload = payload();
-                self.line(&at, &format!("model    {} {} is asked", word(&payload, "provider"), word(&payload, "model")));
+                self.line(
+                    &at,
+                    &format!("model    {} {} is asked", word(&payload, "provider"), word(&payload, "model")),
+                );
             }
             AgentEvent::StreamToolStart(_) => {
                 let payload = payload();
@@ -34,10 +47,14 @@ impl Live {
                 self.line(&at, &format!("tool     {} {args}", word(&payload, "toolName")));
             }
             AgentEvent::StreamToolEnd(_) => {
-                let result = payload().get("result").map(|result| result.as_str().map_or_else(|| result.to_string(), str::to_owned));
+                let result = payload()
+                    .get("result")
+                    .map(|result| result.as_str().map_or_else(|| result.to_string(), str::to_owned));
                 self.line(&at, &format!("result   {}", result.unwrap_or_else(|| "(nothing)".to_owned())));
             }
-            AgentEvent::AgentRouteDecided(_) => self.line(&at, &format!("route    {}", word(&payload(), "chosen"))),
+            AgentEvent::AgentRouteDecided(_) => {
+                self.line(&at, &format!("route    {}", word(&payload(), "chosen")))
+            }
             AgentEvent::ErrorFatal(_) => self.line(&at, &format!("failed   {}", word(&payload(), "error"))),
             _ => {}
         }

@@ -17,7 +17,11 @@ mod run;
 use out::Failure;
 
 #[derive(Parser)]
-#[command(name = "agentfootprint", version, about = "Run agents whose every run is evidence, and ask recordings why")]
+#[command(
+    name = "agentfootprint",
+    version,
+    about = "Run agents whose every run is evidence, and ask recordings why"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -82,7 +86,9 @@ fn main() -> ExitCode {
         Command::Demo { out } => demo::demo(&out),
         Command::Run(args) => run::run(&args),
         Command::Explain { input, limit } => offline::explain(&input, limit),
-        Command::Why { input, variable, about } => offline::why(&input, variable.as_deref(), about.as_deref()),
+        Command::Why { input, variable, about } => {
+            offline::why(&input, variable.as_deref(), about.as_deref())
+        }
         Command::Validate { input, strict } => offline::validate(&input, strict),
     };
     match done {

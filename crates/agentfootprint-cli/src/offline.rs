@@ -20,7 +20,9 @@ pub(crate) fn explain(input: &Input, limit: usize) -> Result<ExitCode, Failure> 
 pub(crate) fn why(input: &Input, variable: Option<&str>, about: Option<&str>) -> Result<ExitCode, Failure> {
     let opened = open(&input.file)?;
     let why = match (variable, about) {
-        (Some(name), _) => causes::variable(&opened, name).map_err(|error| Failure::unusable(error.to_string()))?,
+        (Some(name), _) => {
+            causes::variable(&opened, name).map_err(|error| Failure::unusable(error.to_string()))?
+        }
         (None, Some(words)) => causes::about(&opened, words),
         (None, None) => causes::answer(&opened),
     };
@@ -58,5 +60,10 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     } else {
         std::fs::read(file)
     };
-    read.map_err(|error| Failure::unusable(format!("{} cannot be read ({error}); name a recording written by `run`, `demo` or `save`", file.display())))
+    read.map_err(|error| {
+        Failure::unusable(format!(
+            "{} cannot be read ({error}); name a recording written by `run`, `demo` or `save`",
+            file.display()
+        ))
+    })
 }

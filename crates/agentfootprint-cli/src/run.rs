@@ -78,7 +78,10 @@ async fn asked(args: &RunArgs) -> Result<ExitCode, Failure> {
 
 fn builder(args: &RunArgs) -> Result<AgentBuilder, Failure> {
     match args.provider {
-        Vendor::Mock => Ok(Agent::builder(if args.no_stream { Mock::new().without_streaming() } else { Mock::new() }, args.model.as_str())),
+        Vendor::Mock => Ok(Agent::builder(
+            if args.no_stream { Mock::new().without_streaming() } else { Mock::new() },
+            args.model.as_str(),
+        )),
         Vendor::Openai => openai(args),
     }
 }

@@ -1,6 +1,8 @@
 //! `#[tool]`: a function becomes a tool. Every function here is an example that must compile.
 
-use agentfootprint_core::tools::{IntoTool, Tool, ToolContext, ToolError, ToolFailure, ToolOutput, ask_human};
+use agentfootprint_core::tools::{
+    IntoTool, Tool, ToolContext, ToolError, ToolFailure, ToolOutput, ask_human,
+};
 use agentfootprint_macros::tool;
 use footprint::value;
 use footprint::value::Value;

@@ -56,7 +56,11 @@ impl Story {
             self.lines.drain(head..head + self.omitted);
             self.lines.insert(
                 head,
-                Line { at: String::new(), depth: 0, what: format!("… {} lines left out; raise the limit to see them …", self.omitted) },
+                Line {
+                    at: String::new(),
+                    depth: 0,
+                    what: format!("… {} lines left out; raise the limit to see them …", self.omitted),
+                },
             );
         }
         self
@@ -65,7 +69,10 @@ impl Story {
     /// The same as JSON.
     pub fn to_value(&self) -> Value {
         let mut out = Object::new();
-        out.insert("limits", self.limits.iter().map(|limit| Value::from(limit.as_str())).collect::<Vec<_>>().into());
+        out.insert(
+            "limits",
+            self.limits.iter().map(|limit| Value::from(limit.as_str())).collect::<Vec<_>>().into(),
+        );
         let lines = self.lines.iter().map(|line| {
             let mut row = Object::new();
             row.insert("at", Value::from(line.at.as_str()));
@@ -107,19 +114,49 @@ fn line_of(event: &RecordedEvent, recording: &Recording) -> Option<Line> {
     let name = event.name_str().strip_prefix("agentfootprint.")?;
     let (depth, what) = match name {
         "agent.run_configured" => {
-            let model = payload.get("llm").map(|llm| format!("{} {}", text(llm, "provider"), text(llm, "model"))).unwrap_or_default();
-            (0, format!("agent `{}` starts ({model}, {})", text(&payload, "agentId"), text(&payload, "reactMode")))
+            let model = payload
+                .get("llm")
+                .map(|llm| format!("{} {}", text(llm, "provider"), text(llm, "model")))
+                .unwrap_or_default();
+            (
+                0,
+                format!(
+                    "agent `{}` starts ({model}, {})",
+                    text(&payload, "agentId"),
+                    text(&payload, "reactMode")
+                ),
+            )
         }
         "agent.turn_start" => (0, format!("the user says: \"{}\"", quoted("userPrompt"))),
         "context.slot_composed" => return None,
-        "context.injected" if text(&payload, "slot") == "tools" || text(&payload, "source") == "user" => return None,
+        "context.injected" if text(&payload, "slot") == "tools" || text(&payload, "source") == "user" => {
+            return None;
+        }
         "context.injected" => {
-            let id = payload.get("sourceId").and_then(Value::as_str).map(|id| format!(" `{id}`")).unwrap_or_default();
-            (2, format!("context: {}{id} in {}: \"{}\"", text(&payload, "source"), text(&payload, "slot"), quoted("contentSummary")))
+            let id = payload
+                .get("sourceId")
+                .and_then(Value::as_str)
+                .map(|id| format!(" `{id}`"))
+                .unwrap_or_default();
+            (
+                2,
+                format!(
+                    "context: {}{id} in {}: \"{}\"",
+                    text(&payload, "source"),
+                    text(&payload, "slot"),
+                    quoted("contentSummary")
+                ),
+            )
         }
         "stream.llm_start" => {
             let (messages, tools) = (number("messagesCount"), number("toolsCount"));
-            (1, format!("iteration {}: the model is asked with {messages} messages and {tools} tools", number("iteration")))
+            (
+                1,
+                format!(
+                    "iteration {}: the model is asked with {messages} messages and {tools} tools",
+                    number("iteration")
+                ),
+            )
         }
         "stream.llm_end" => {
             let asks = match number("toolCallCount") {
@@ -130,23 +167,53 @@ fn line_of(event: &RecordedEvent, recording: &Recording) -> Option<Line> {
         }
         "stream.tool_start" => {
             let args = payload.get("args").map(ToString::to_string).unwrap_or_default();
-            (2, format!("tool `{}` is called with {} ({})", text(&payload, "toolName"), excerpt(&args, QUOTED), text(&payload, "toolCallId")))
+            (
+                2,
+                format!(
+                    "tool `{}` is called with {} ({})",
+                    text(&payload, "toolName"),
+                    excerpt(&args, QUOTED),
+                    text(&payload, "toolCallId")
+                ),
+            )
         }
         "stream.tool_end" => (2, tool_end(&payload, recording)),
-        "agent.route_decided" => (2, format!("route: {} ({})", text(&payload, "chosen"), quoted("rationale"))),
-        "agent.budget_exhausted" => (2, format!("the budget is spent: {} ({})", text(&payload, "reason"), text(&payload, "action"))),
+        "agent.route_decided" => {
+            (2, format!("route: {} ({})", text(&payload, "chosen"), quoted("rationale")))
+        }
+        "agent.budget_exhausted" => {
+            (2, format!("the budget is spent: {} ({})", text(&payload, "reason"), text(&payload, "action")))
+        }
         "agent.turn_end" => (0, format!("the answer: \"{}\"", quoted("finalContent"))),
-        "cost.limit_hit" => (2, format!("cost limit: {} {}", text(&payload, "kind"), text(&payload, "action"))),
+        "cost.limit_hit" => {
+            (2, format!("cost limit: {} {}", text(&payload, "kind"), text(&payload, "action")))
+        }
         "error.fatal" => (0, format!("the run fails at {}: {}", text(&payload, "stage"), quoted("error"))),
         "integrity.context_error" => (2, format!("finding: {}", quoted("message"))),
         "pause.request" => (0, format!("the run pauses: {}", quoted("reason"))),
         "pause.resume" => (0, "the run goes on with an answer".to_owned()),
         "composition.enter" => (0, format!("{} `{}` begins", text(&payload, "kind"), text(&payload, "id"))),
-        "composition.exit" => (0, format!("{} `{}` ends: {}", text(&payload, "kind"), text(&payload, "id"), text(&payload, "status"))),
-        "permission.check" => {
-            (2, format!("permission {} for {}: {}", text(&payload, "capability"), text(&payload, "target"), text(&payload, "result")))
+        "composition.exit" => (
+            0,
+            format!(
+                "{} `{}` ends: {}",
+                text(&payload, "kind"),
+                text(&payload, "id"),
+                text(&payload, "status")
+            ),
+        ),
+        "permission.check" => (
+            2,
+            format!(
+                "permission {} for {}: {}",
+                text(&payload, "capability"),
+                text(&payload, "target"),
+                text(&payload, "result")
+            ),
+        ),
+        "validation.args_invalid" => {
+            (2, format!("arguments of `{}` do not fit its schema", text(&payload, "toolName")))
         }
-        "validation.args_invalid" => (2, format!("arguments of `{}` do not fit its schema", text(&payload, "toolName"))),
         _ => return None,
     };
     Some(Line { at: event.runtime_stage_id().unwrap_or_default().into_owned(), depth, what })
@@ -163,14 +230,19 @@ fn tokens(payload: &Value) -> String {
 fn tool_end(payload: &Value, recording: &Recording) -> String {
     let id = text(payload, "toolCallId");
     let named = recording.events().iter().find(|event| {
-        is(event, "stream.tool_start") && event.payload().get("toolCallId").and_then(Value::as_str) == Some(&id)
+        is(event, "stream.tool_start")
+            && event.payload().get("toolCallId").and_then(Value::as_str) == Some(&id)
     });
     let name = named.map(|event| text(&event.payload(), "toolName")).unwrap_or_default();
     let result = match payload.get("result") {
         None => "nothing".to_owned(),
         Some(result) => result.as_str().map_or_else(|| result.to_string(), str::to_owned),
     };
-    let verb = if payload.get("error").and_then(Value::as_bool).unwrap_or_default() { "fails with" } else { "returns" };
+    let verb = if payload.get("error").and_then(Value::as_bool).unwrap_or_default() {
+        "fails with"
+    } else {
+        "returns"
+    };
     format!("tool `{name}` {verb} {} ({id})", excerpt(&result, QUOTED))
 }
 
@@ -187,9 +259,18 @@ fn of_log(recording: &Recording) -> Vec<Line> {
     }
     let mut lines = Vec::new();
     for bundle in query.root().log().iter() {
-        let rows: Vec<String> = bundle.rows.iter().map(|row| format!("{} {}", row.verb.as_str(), row.path)).collect();
-        let what = if rows.is_empty() { "changes nothing".to_owned() } else { format!("writes: {}", rows.join(", ")) };
-        lines.push(Line { at: bundle.runtime_stage_id.to_string(), depth: 0, what: format!("{} {what}", bundle.stage) });
+        let rows: Vec<String> =
+            bundle.rows.iter().map(|row| format!("{} {}", row.verb.as_str(), row.path)).collect();
+        let what = if rows.is_empty() {
+            "changes nothing".to_owned()
+        } else {
+            format!("writes: {}", rows.join(", "))
+        };
+        lines.push(Line {
+            at: bundle.runtime_stage_id.to_string(),
+            depth: 0,
+            what: format!("{} {what}", bundle.stage),
+        });
     }
     for (step, error) in query.overview().errors {
         lines.push(Line { at: step.to_string(), depth: 0, what: format!("fails: {error}") });

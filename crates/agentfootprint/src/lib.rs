@@ -79,9 +79,9 @@ pub mod prelude {
     pub use agentfootprint_core::run::{RunError, RunInput, RunOptions, RunOutcome, RunReport, Runner};
     pub use agentfootprint_core::tools::{Tool, ToolContext, ToolError, ToolFailure, ToolOutput};
     pub use agentfootprint_macros::tool;
-    pub use agentfootprint_providers::mock::{Mock, MockReply};
     #[cfg(feature = "openai")]
     pub use agentfootprint_providers::OpenAi;
+    pub use agentfootprint_providers::mock::{Mock, MockReply};
     pub use agentfootprint_record::recording::Recording;
 }
 

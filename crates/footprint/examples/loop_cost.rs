@@ -166,7 +166,10 @@ static BYTES: AtomicUsize = AtomicUsize::new(0);
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-#[allow(unsafe_code, reason = "an allocator can only be wrapped with unsafe code; an example is no part of the engine")]
+#[allow(
+    unsafe_code,
+    reason = "an allocator can only be wrapped with unsafe code; an example is no part of the engine"
+)]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);

@@ -420,7 +420,9 @@ pub enum RunError {
         available: Vec<String>,
     },
     /// No rule of a decider matched, and there is no default.
-    #[error("decider {decider}: none of {rules} rules matched ({failed} could not be evaluated) and no default is declared")]
+    #[error(
+        "decider {decider}: none of {rules} rules matched ({failed} could not be evaluated) and no default is declared"
+    )]
     NoBranchMatched {
         /// Address of the decider's visit.
         decider: RuntimeStageId,
@@ -450,7 +452,9 @@ pub enum RunError {
         option: &'static str,
     },
     /// Dynamic chains exceeded the run-total budget.
-    #[error("stage {stage} exceeded the run's budget of {limit} dynamic continuations; raise it with `max_iterations`")]
+    #[error(
+        "stage {stage} exceeded the run's budget of {limit} dynamic continuations; raise it with `max_iterations`"
+    )]
     DynamicLimit {
         /// Address of the stage that returned the continuation.
         stage: RuntimeStageId,

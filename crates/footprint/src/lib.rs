@@ -106,7 +106,8 @@ pub use footprint_macros::State;
 /// What a program that builds and runs charts usually needs.
 pub mod prelude {
     pub use crate::chart::{
-        ArrayMergeMode, Branch, Chart, Contract, Decider, FanOut, ForEach, Mount, Next, Retry, Selector, Stage, Step, SubflowEnd,
+        ArrayMergeMode, Branch, Chart, Contract, Decider, FanOut, ForEach, Mount, Next, Retry, Selector,
+        Stage, Step, SubflowEnd,
     };
     pub use crate::decide::{Rule, decide, field, select};
     pub use crate::error::{RunError, StageError};

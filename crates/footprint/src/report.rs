@@ -10,18 +10,14 @@ use crate::chart::Chart;
 use crate::error::{RunError, StageError};
 use crate::ids::RunId;
 use crate::observe::{LegKind, Recorder};
-use crate::pause::{
-    FlowchartCheckpoint, PauseRecord, PendingPause, Plan, Resolved, ResumeError, unlink,
-};
+use crate::pause::{FlowchartCheckpoint, PauseRecord, PendingPause, Plan, Resolved, ResumeError, unlink};
 use crate::recorders::{CombinedNarrative, NarrativeEntry};
 use crate::snapshot::Snapshot;
 use crate::state::RedactionReport;
 use crate::structure::Structure;
 use crate::value::{Object, Str, Value};
 use crate::walk::shared::lock;
-use crate::walk::{
-    LegStart, Reentry, Run, RunOptions, RunShared, Visits, Warning, child_of, output_of,
-};
+use crate::walk::{LegStart, Reentry, Run, RunOptions, RunShared, Visits, Warning, child_of, output_of};
 
 /// How a run ended.
 #[derive(Debug)]
@@ -46,8 +42,7 @@ pub struct RunReport {
 
 impl RunReport {
     pub(crate) fn new(shared: Arc<RunShared>, chart: Chart, outcome: Outcome) -> Self {
-        let report =
-            Self { shared, chart, outcome, snapshot: OnceLock::new(), redacted: OnceLock::new() };
+        let report = Self { shared, chart, outcome, snapshot: OnceLock::new(), redacted: OnceLock::new() };
         if matches!(report.outcome, Outcome::Paused(_)) {
             // A resume continues the same log and tree; this report must not grow with them.
             report.snapshot();
@@ -127,7 +122,9 @@ impl RunReport {
     /// Findings of dev diagnostics.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut all = self.shared.warnings.all();
-        all.extend(self.shared.observers.slow().into_iter().map(|recorder| Warning::SlowObserver { recorder }));
+        all.extend(
+            self.shared.observers.slow().into_iter().map(|recorder| Warning::SlowObserver { recorder }),
+        );
         all
     }
 

@@ -2,9 +2,7 @@
 
 use std::collections::HashSet;
 
-use footprint::chart::{
-    Branch, Chart, Decider, FanOut, ForEach, ForkChild, Mount, Selector, Stage, Step,
-};
+use footprint::chart::{Branch, Chart, Decider, FanOut, ForEach, ForkChild, Mount, Selector, Stage, Step};
 use footprint::error::StageError;
 use footprint::observe::{EventCx, HookResult, Payload, Recorder};
 use footprint::pause::FlowchartCheckpoint;
@@ -72,14 +70,15 @@ fn plans(faults: bool, depth: u32) -> BoxedStrategy<Vec<Plan>> {
     let decider = (any::<u8>(), prop::collection::vec(acts(faults), 1..3), any::<bool>())
         .prop_map(|(pick, branches, loops)| Plan::Decider { pick, branches, loops });
     let selector = prop::collection::vec(acts(faults), 1..4).prop_flat_map(move |branches| {
-        (prop::collection::vec(any::<bool>(), branches.len()), Just(branches), Just(faults))
-            .prop_flat_map(|(picks, branches, faults)| {
+        (prop::collection::vec(any::<bool>(), branches.len()), Just(branches), Just(faults)).prop_flat_map(
+            |(picks, branches, faults)| {
                 prop_oneof![Just(false), Just(faults)].prop_map(move |fail_fast| Plan::Selector {
                     picks: picks.clone(),
                     branches: branches.clone(),
                     fail_fast,
                 })
-            })
+            },
+        )
     });
     if depth == 0 {
         return prop::collection::vec(prop_oneof![3 => stage, 1 => decider, 1 => selector], 1..4).boxed();
@@ -93,8 +92,11 @@ fn plans(faults: bool, depth: u32) -> BoxedStrategy<Vec<Plan>> {
         .prop_map(move |(children, fast)| Plan::Fork { children, fail_fast: fast && faults });
     let mount = (inner.clone(), any::<bool>(), any::<bool>())
         .prop_map(|(inner, lazy, propagate)| Plan::Mount { inner, lazy, propagate });
-    let for_each = (0..4u8, inner, any::<bool>())
-        .prop_map(move |(items, inner, fast)| Plan::ForEach { items, inner, fail_fast: fast && faults });
+    let for_each = (0..4u8, inner, any::<bool>()).prop_map(move |(items, inner, fast)| Plan::ForEach {
+        items,
+        inner,
+        fail_fast: fast && faults,
+    });
     let node = prop_oneof![4 => stage, 2 => decider, 1 => selector, 2 => fork, 2 => mount, 1 => for_each];
     prop::collection::vec(node, 1..5).boxed()
 }
@@ -194,13 +196,13 @@ fn mount(id: &str, inner: &[Plan], lazy: bool, asking: Asking) -> Mount {
     let chart = build(inner, asking);
     let key = format!("out-{id}");
     let mount = if lazy { Mount::lazy(id, move || chart.clone()) } else { Mount::of(id, &chart) };
-    mount
-        .input(|_| Ok([("seeded", value!({ "a": 1, "b": [1, 2] }))].into_iter().collect()))
-        .output(move |end| {
+    mount.input(|_| Ok([("seeded", value!({ "a": 1, "b": [1, 2] }))].into_iter().collect())).output(
+        move |end| {
             let mut state = end.state.to_object();
             state.remove("seeded");
             Ok([(key.as_str(), value!([(Value::Object(state))]))].into_iter().collect())
-        })
+        },
+    )
 }
 
 fn build(plans: &[Plan], asking: Asking) -> Chart {
@@ -226,7 +228,11 @@ fn build(plans: &[Plan], asking: Asking) -> Chart {
                     let branch = Branch::stage(stage(sub(n), acts.clone(), asking));
                     decider = decider.branch(if *loops { branch.loop_to("root") } else { branch });
                 }
-                builder.decide(decider.branch(stage(format!("n{at}leave"), Vec::new(), asking)).default_branch(format!("n{at}leave")))
+                builder.decide(
+                    decider
+                        .branch(stage(format!("n{at}leave"), Vec::new(), asking))
+                        .default_branch(format!("n{at}leave")),
+                )
             }
             Plan::Selector { picks, branches, fail_fast } => {
                 let chosen: Vec<String> =
@@ -250,10 +256,11 @@ fn build(plans: &[Plan], asking: Asking) -> Chart {
                         Child::Mount(inner) => ForkChild::from(mount(&sub(n), inner, n % 2 == 1, asking)),
                     })
                     .collect();
-                builder
-                    .then(stage(id, Vec::new(), asking))
-                    .fork(children, mode(*fail_fast))
-                    .then(stage(format!("n{at}join"), Vec::new(), asking))
+                builder.then(stage(id, Vec::new(), asking)).fork(children, mode(*fail_fast)).then(stage(
+                    format!("n{at}join"),
+                    Vec::new(),
+                    asking,
+                ))
             }
             Plan::Mount { inner, lazy, propagate } => {
                 builder.mount(mount(&id, inner, *lazy, asking).propagate_break(*propagate))

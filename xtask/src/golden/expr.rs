@@ -94,7 +94,9 @@ fn compute(name: &str, operand: &Value, sources: &dyn Sources) -> Outcome<Option
         }
         "$len" => Ok(Some(number(length(eval(operand, sources)?.as_ref()) as f64))),
         "$slice" => slice(list(operand), sources),
-        "$upper" => Ok(eval(operand, sources)?.map(|value| Value::String(render(Some(&value)).to_uppercase()))),
+        "$upper" => {
+            Ok(eval(operand, sources)?.map(|value| Value::String(render(Some(&value)).to_uppercase())))
+        }
         "$if" => match list(operand) {
             [condition, yes, no] => eval(if holds(condition, sources)? { yes } else { no }, sources),
             _ => Err(Thrown("$if takes [condition, then, else]".to_owned())),
@@ -210,7 +212,9 @@ pub fn template(text: &str, fields: &Value) -> String {
     while let Some((before, after)) = rest.split_once('{') {
         out.push_str(before);
         match after.split_once('}') {
-            Some((name, tail)) if !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.') => {
+            Some((name, tail))
+                if !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.') =>
+            {
                 out.push_str(&render(walk(fields, name).as_ref()));
                 rest = tail;
             }
@@ -243,7 +247,9 @@ fn length(value: Option<&Value>) -> usize {
 }
 
 fn slice(operands: &[Value], sources: &dyn Sources) -> Outcome<Option<Value>> {
-    let [of, bounds @ ..] = operands else { return Err(Thrown("$slice takes [list or text, from, to?]".to_owned())) };
+    let [of, bounds @ ..] = operands else {
+        return Err(Thrown("$slice takes [list or text, from, to?]".to_owned()));
+    };
     let of = eval(of, sources)?;
     let length = length(of.as_ref()) as i64;
     let mut limits = [0, length];
@@ -270,7 +276,12 @@ fn numbers(operand: &Value, sources: &dyn Sources) -> Outcome<Vec<f64>> {
         .collect()
 }
 
-fn fold_numbers(operand: &Value, sources: &dyn Sources, start: f64, f: fn(f64, f64) -> f64) -> Outcome<Option<Value>> {
+fn fold_numbers(
+    operand: &Value,
+    sources: &dyn Sources,
+    start: f64,
+    f: fn(f64, f64) -> f64,
+) -> Outcome<Option<Value>> {
     Ok(Some(number(numbers(operand, sources)?.into_iter().fold(start, f))))
 }
 

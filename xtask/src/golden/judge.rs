@@ -30,7 +30,12 @@ impl Manner<'_> {
 }
 
 /// All differences of one run.
-pub fn judge(expected: &Value, observed: &Observed, manner: &Manner<'_>, bindings: &mut Bindings) -> Vec<Difference> {
+pub fn judge(
+    expected: &Value,
+    observed: &Observed,
+    manner: &Manner<'_>,
+    bindings: &mut Bindings,
+) -> Vec<Difference> {
     let mut out = Vec::new();
     let (expected, ours, snapshot) = if manner.interleaved {
         (
@@ -67,7 +72,11 @@ fn events(
     let (mut wanted, mut found) = (list(expected, "events").to_vec(), list(ours, "events").to_vec());
     if manner.chart {
         if normalise::resumes(&wanted) != normalise::resumes(&found) {
-            out.push(difference("events.onResume", &json!(normalise::resumes(&wanted)), &json!(normalise::resumes(&found))));
+            out.push(difference(
+                "events.onResume",
+                &json!(normalise::resumes(&wanted)),
+                &json!(normalise::resumes(&found)),
+            ));
         }
         wanted = normalise::chart_events(&wanted, Side::Reference, topology);
         found = normalise::chart_events(&found, Side::Ours, topology);
@@ -103,13 +112,22 @@ fn disposition(at: &str, wanted: &Value, found: &Value, bindings: &mut Bindings,
     }
 }
 
-fn commits(expected: &Value, ours: &Value, topology: &Topology, bindings: &mut Bindings, out: &mut Vec<Difference>) {
+fn commits(
+    expected: &Value,
+    ours: &Value,
+    topology: &Topology,
+    bindings: &mut Bindings,
+    out: &mut Vec<Difference>,
+) {
     let wanted = normalise::commits(list(expected, "commits"), Side::Reference, topology);
     let found = normalise::commits(list(ours, "commits"), Side::Ours, topology);
     log("commits", &wanted, &found, topology, bindings, out);
     let none = json!({});
-    let (theirs, mine) = (expected.get("subflowCommits").unwrap_or(&none), ours.get("subflowCommits").unwrap_or(&none));
-    let keys = |value: &Value| value.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect::<Vec<_>>();
+    let (theirs, mine) =
+        (expected.get("subflowCommits").unwrap_or(&none), ours.get("subflowCommits").unwrap_or(&none));
+    let keys = |value: &Value| {
+        value.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect::<Vec<_>>()
+    };
     for mount in keys(mine).iter().filter(|mount| theirs.get(mount.as_str()).is_none()) {
         out.push(difference(&format!("subflowCommits.{mount}"), &json!("(absent)"), &json!("a log")));
     }
@@ -136,10 +154,19 @@ fn log(
     for (title, wanted, found) in pair(by_branch(wanted, here, topology), by_branch(found, here, topology)) {
         let place = format!("{at} {title}");
         sequence_by(&place, &wanted, &found, address_of_commit, out, |at, wanted, found, out| {
-            let (rows, mut ours) = (wanted.get(1).cloned().unwrap_or_default(), found.get(1).cloned().unwrap_or_default());
+            let (rows, mut ours) =
+                (wanted.get(1).cloned().unwrap_or_default(), found.get(1).cloned().unwrap_or_default());
             if let Some(ours) = ours.as_array_mut() {
-                let wants = |path: &Value| rows.as_array().into_iter().flatten().any(|row| row.get(0) == Some(path));
-                ours.retain(|row| row.get(0).is_none_or(|path| wants(path) || !is_newer(path.as_str().and_then(|path| path.split('.').next()).unwrap_or_default())));
+                let wants =
+                    |path: &Value| rows.as_array().into_iter().flatten().any(|row| row.get(0) == Some(path));
+                ours.retain(|row| {
+                    row.get(0).is_none_or(|path| {
+                        wants(path)
+                            || !is_newer(
+                                path.as_str().and_then(|path| path.split('.').next()).unwrap_or_default(),
+                            )
+                    })
+                });
             }
             compare(at, &rows, Some(&with_reference_verbs(&rows, ours)), bindings, out);
         });
@@ -160,7 +187,12 @@ fn with_our_default(expected: &Value, ours: &Value) -> Value {
 
 fn with_reference_verbs(wanted: &Value, mut ours: Value) -> Value {
     for (index, row) in ours.as_array_mut().into_iter().flatten().enumerate() {
-        let expected = wanted.get(index).and_then(|row| row.get(1)).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let expected = wanted
+            .get(index)
+            .and_then(|row| row.get(1))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
         if let Some(verb) = row.get_mut(1)
             && normalise::same_verb(&expected, verb.as_str().unwrap_or_default())
         {
@@ -198,9 +230,15 @@ pub fn structure(at: &str, expected: &Value, ours: Option<&Value>, out: &mut Vec
         return;
     };
     let at = format!("{at}/{}", expected.get("id").and_then(Value::as_str).unwrap_or_default());
-    for field in ["id", "name", "type", "branchIds", "loopTarget", "subflowId", "isPausable", "isStreaming", "tags"] {
+    for field in
+        ["id", "name", "type", "branchIds", "loopTarget", "subflowId", "isPausable", "isStreaming", "tags"]
+    {
         if expected.get(field) != ours.get(field) {
-            out.push(difference(&format!("{at}.{field}"), &json!(expected.get(field)), &json!(ours.get(field))));
+            out.push(difference(
+                &format!("{at}.{field}"),
+                &json!(expected.get(field)),
+                &json!(ours.get(field)),
+            ));
         }
     }
     for link in ["next", "subflowStructure"] {
@@ -246,7 +284,8 @@ fn sequence_by(
         Some(entry) => json!([only(entry), entry.get(1)]),
     };
     let same = |wanted: &Value, found: &Value| {
-        name(wanted) == name(found) && (!only(wanted).is_empty() || address(wanted) == address(found) || only(wanted) != "")
+        name(wanted) == name(found)
+            && (!only(wanted).is_empty() || address(wanted) == address(found) || only(wanted) != "")
     };
     for index in 0..wanted.len().max(found.len()) {
         let place = format!("{at}[{index}]");

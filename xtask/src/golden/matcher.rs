@@ -9,16 +9,40 @@ use super::expr::equal;
 
 /// Fields of ours that a rule introduces after the reference's version; their presence is no difference.
 const NEWER_FIELDS: &[&str] = &[
-    "receipt", "phase", "initialState", "logAddress", "checkpointVersion", "toolFate", "requestMeasurement", "draftWithheld",
-    "servedBy", "notDispatched", "frame", "resultOrigin", "resultReason", "toolChars", "argsError", "runLabel", "unpriced",
-    "turnId", "pausedTurnId", "providerResponseRef", "channel", "recorderFailures", "defaultBranch", "answerGuarantee",
-    "totalCacheReadTokens", "integrity", "contentWithheld",
+    "receipt",
+    "phase",
+    "initialState",
+    "logAddress",
+    "checkpointVersion",
+    "toolFate",
+    "requestMeasurement",
+    "draftWithheld",
+    "servedBy",
+    "notDispatched",
+    "frame",
+    "resultOrigin",
+    "resultReason",
+    "toolChars",
+    "argsError",
+    "runLabel",
+    "unpriced",
+    "turnId",
+    "pausedTurnId",
+    "providerResponseRef",
+    "channel",
+    "recorderFailures",
+    "defaultBranch",
+    "answerGuarantee",
+    "totalCacheReadTokens",
+    "integrity",
+    "contentWithheld",
     // The root state keys of AGT §21 P-3 include it; the expectations leave it out.
     "finalContent",
 ];
 
 /// Fields whose values are opaque: only presence and count are compared.
-const OPAQUE_FIELDS: &[&str] = &["integrityFindingIds", "deliveredMessageKeys", "correctiveMessageHash", "summaryFingerprint"];
+const OPAQUE_FIELDS: &[&str] =
+    &["integrityFindingIds", "deliveredMessageKeys", "correctiveMessageHash", "summaryFingerprint"];
 
 /// Whether a field or state key is newer than the reference's version.
 pub fn is_newer(name: &str) -> bool {
@@ -40,7 +64,13 @@ pub struct Difference {
 }
 
 /// Collects the differences between `expected` and `found` below `at`.
-pub fn compare(at: &str, expected: &Value, found: Option<&Value>, bindings: &mut Bindings, out: &mut Vec<Difference>) {
+pub fn compare(
+    at: &str,
+    expected: &Value,
+    found: Option<&Value>,
+    bindings: &mut Bindings,
+    out: &mut Vec<Difference>,
+) {
     let Some(found) = found else {
         out.push(difference(at, expected, &Value::String("(absent)".to_owned())));
         return;
@@ -147,7 +177,11 @@ impl Bindings {
 
     /// A text with placeholders inside it.
     fn matches_embedded(&mut self, pattern: &str, text: &str) -> bool {
-        let Ok(token) = Regex::new(r"<(ms|iso|bytes|hash|chars|tokens|id|text|runId|engineRunId|ref)(:[^>]*)?>") else { return false };
+        let Ok(token) =
+            Regex::new(r"<(ms|iso|bytes|hash|chars|tokens|id|text|runId|engineRunId|ref)(:[^>]*)?>")
+        else {
+            return false;
+        };
         let mut source = String::from("(?s)^");
         let mut names = Vec::new();
         let mut end = 0;
@@ -162,7 +196,9 @@ impl Bindings {
         }
         source.push_str(&regex::escape(pattern.get(end..).unwrap_or_default()));
         source.push('$');
-        let Some(captures) = Regex::new(&source).ok().and_then(|regex| regex.captures(text)) else { return false };
+        let Some(captures) = Regex::new(&source).ok().and_then(|regex| regex.captures(text)) else {
+            return false;
+        };
         names.iter().enumerate().all(|(index, name)| match (kind_of(name), captures.get(index + 1)) {
             (Some("runId" | "engineRunId" | "ref"), Some(part)) => self.bind(name, part.as_str()),
             (_, part) => part.is_some(),
@@ -182,6 +218,8 @@ fn kind_of(pattern: &str) -> Option<&'static str> {
 /// `<text:["a","b"]>` wants a text that mentions these names of the scenario.
 fn mentions(pattern: &str, text: &str) -> bool {
     let names = pattern.strip_prefix("<text:").and_then(|rest| rest.strip_suffix('>'));
-    let Some(names) = names.and_then(|names| serde_json::from_str::<Vec<String>>(names).ok()) else { return true };
+    let Some(names) = names.and_then(|names| serde_json::from_str::<Vec<String>>(names).ok()) else {
+        return true;
+    };
     names.iter().all(|name| text.contains(name.as_str()))
 }

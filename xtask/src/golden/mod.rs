@@ -50,7 +50,10 @@ pub fn run(dir: &Path, only: Option<&str>, full: bool) -> ExitCode {
                 println!("FAILED {name}: {} differences", differences.len());
                 let shown = if full { differences.len() } else { SHOWN };
                 for difference in differences.iter().take(shown) {
-                    println!("    {}\n        expected {}\n        found    {}", difference.at, difference.expected, difference.found);
+                    println!(
+                        "    {}\n        expected {}\n        found    {}",
+                        difference.at, difference.expected, difference.found
+                    );
                 }
             }
             Err(reason) => {
@@ -66,7 +69,10 @@ pub fn run(dir: &Path, only: Option<&str>, full: bool) -> ExitCode {
 fn check(folder: &Path) -> Result<Vec<Difference>, String> {
     let scenario = read(&folder.join("scenario.json"))?;
     let expected = read(&folder.join("expect.json"))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
     let kind = text(&scenario, "kind");
     let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         runtime.block_on(async {
@@ -97,10 +103,15 @@ fn check(folder: &Path) -> Result<Vec<Difference>, String> {
     }
     for (index, (wanted, observed)) in runs.iter().zip(&played.runs).enumerate() {
         let mut found = judge(wanted, observed, &manner, &mut bindings);
-        found.iter_mut().for_each(|difference| difference.at = format!("run {}: {}", index + 1, difference.at));
+        found
+            .iter_mut()
+            .for_each(|difference| difference.at = format!("run {}: {}", index + 1, difference.at));
         out.append(&mut found);
     }
-    if let Some(wanted) = read(&folder.join("recording.json")).ok().and_then(|mut recording| recording.get_mut("structure").map(Value::take)) {
+    if let Some(wanted) = read(&folder.join("recording.json"))
+        .ok()
+        .and_then(|mut recording| recording.get_mut("structure").map(Value::take))
+    {
         structure("structure", &wanted, played.structure.as_ref(), &mut out);
     }
     if let Some(wanted) = expected.get("stores") {
@@ -126,7 +137,11 @@ fn discover(dir: &Path) -> Vec<PathBuf> {
 fn scenario_name(dir: &Path, folder: &Path) -> String {
     let relative = folder.strip_prefix(dir).unwrap_or(folder);
     let name = relative.to_string_lossy().into_owned();
-    if name.is_empty() { folder.file_name().map_or_else(|| ".".to_owned(), |name| name.to_string_lossy().into_owned()) } else { name }
+    if name.is_empty() {
+        folder.file_name().map_or_else(|| ".".to_owned(), |name| name.to_string_lossy().into_owned())
+    } else {
+        name
+    }
 }
 
 fn read(path: &Path) -> Result<Value, String> {

@@ -19,15 +19,21 @@ type Entry = Value;
 
 /// Observer calls of a chart run, without what the two versions fire differently (ENG-70, ENG-99, ENG-133).
 pub fn chart_events(events: &[Entry], side: Side, topology: &Topology) -> Vec<Entry> {
-    let selectors: BTreeSet<&str> = events.iter().filter(|event| name(event) == "onSelected").map(address).collect();
+    let selectors: BTreeSet<&str> =
+        events.iter().filter(|event| name(event) == "onSelected").map(address).collect();
     let mut committed = BTreeSet::new();
-    let ended: BTreeSet<&str> = events.iter().filter(|event| name(event) == "onStageEnd").map(address).collect();
+    let ended: BTreeSet<&str> =
+        events.iter().filter(|event| name(event) == "onStageEnd").map(address).collect();
     events
         .iter()
         .filter(|event| match name(event) {
             // An interrupt has no scope pause of its own (ENG-99).
-            "onPause" if side == Side::Reference => event.pointer("/2/subflowPath").is_some() || ended.contains(address(event)),
-            "onCommit" => !topology.mounts.contains(address(event)) && committed.insert(address(event).to_owned()) ,
+            "onPause" if side == Side::Reference => {
+                event.pointer("/2/subflowPath").is_some() || ended.contains(address(event))
+            }
+            "onCommit" => {
+                !topology.mounts.contains(address(event)) && committed.insert(address(event).to_owned())
+            }
             "onStageExecuted" if side == Side::Reference => {
                 !(selectors.contains(address(event)) && event.pointer("/2/stageType") == Some(&json!("fork")))
             }
@@ -56,7 +62,9 @@ pub fn commits(log: &[Entry], side: Side, topology: &Topology) -> Vec<Entry> {
             let first = seen.insert(here.clone());
             let rows = entry.get(1).cloned().unwrap_or_else(|| json!([]));
             match topology.dispatcher.get(&here) {
-                Some(dispatcher) if side == Side::Ours && first && merges_back(log, &here, dispatcher, topology) => {
+                Some(dispatcher)
+                    if side == Side::Ours && first && merges_back(log, &here, dispatcher, topology) =>
+                {
                     json!([dispatcher, rows])
                 }
                 _ => json!([here, rows]),
@@ -74,7 +82,9 @@ fn merges_back(log: &[Entry], here: &str, dispatcher: &str, topology: &Topology)
 
 /// The inner log of a mount: the seed has no address in the reference.
 pub fn inner_commits(log: &[Entry], mount: &str, side: Side, topology: &Topology) -> Vec<Entry> {
-    let seeded = log.first().is_some_and(|first| address_of_commit(first) == mount || address_of_commit(first).is_empty());
+    let seeded = log
+        .first()
+        .is_some_and(|first| address_of_commit(first) == mount || address_of_commit(first).is_empty());
     let (seed, rest) = log.split_at(usize::from(seeded));
     let seed = seed.iter().map(|entry| json!(["", entry.get(1)]));
     seed.chain(commits(rest, side, topology)).collect()
@@ -86,7 +96,11 @@ pub fn same_verb(expected: &str, ours: &str) -> bool {
 }
 
 /// Splits a list into the order outside parallel branches and the order within each address.
-pub fn by_branch(list: &[Entry], address: impl Fn(&Entry) -> String, topology: &Topology) -> Vec<(String, Vec<Entry>)> {
+pub fn by_branch(
+    list: &[Entry],
+    address: impl Fn(&Entry) -> String,
+    topology: &Topology,
+) -> Vec<(String, Vec<Entry>)> {
     let mut outside = Vec::new();
     let mut inside: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
     for entry in list {
@@ -130,7 +144,10 @@ fn collect_addresses(value: &Value, out: &mut BTreeMap<String, BTreeSet<u64>>) {
 fn rename(value: &Value, indices: &BTreeMap<String, BTreeSet<u64>>) -> Value {
     let renamed = |text: &str| match split(text) {
         Some((path, index)) => {
-            let visit = indices.get(path).and_then(|all| all.iter().position(|each| *each == index)).unwrap_or_default();
+            let visit = indices
+                .get(path)
+                .and_then(|all| all.iter().position(|each| *each == index))
+                .unwrap_or_default();
             format!("{path}@{visit}")
         }
         None => text.to_owned(),

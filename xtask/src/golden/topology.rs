@@ -62,7 +62,9 @@ impl Topology {
     fn spread_into_mounts(&mut self, snapshot: &Value) {
         loop {
             let before = self.parallel.len();
-            for (key, result) in snapshot.get("subflowResults").and_then(Value::as_object).into_iter().flatten() {
+            for (key, result) in
+                snapshot.get("subflowResults").and_then(Value::as_object).into_iter().flatten()
+            {
                 if self.parallel.contains(key)
                     && let Some(tree) = result.pointer("/treeContext/stageContexts")
                 {

@@ -7,6 +7,7 @@ use footprint::observe::{Delivery, ObserverQueueConfig, Recorder};
 use footprint::state::{CommitValues, Tracking, WriteProvenance};
 use footprint::value::{Str, Value};
 
+use super::Agent;
 use super::cache::CacheStrategy;
 use super::checks;
 use super::configure::{ConfigureFn, RunConfig, RunConfigContext};
@@ -15,11 +16,10 @@ use super::options::{
     AgentOptions, AgentReactMode, ArgValidation, ContextBudget, CostBudget, OnAuthorizationRequired, Posture,
 };
 use super::output::{FallbackFn, OutputContract, OutputOptions, OutputSchemaError};
-use crate::tools::Tooling;
-use super::Agent;
 use crate::events::EventHub;
 use crate::injection::{BoxError, CachePolicy, Injection, IntoInjection};
 use crate::llm::{LlmProvider, PricingTable, ThinkingHandler};
+use crate::tools::Tooling;
 use crate::tools::{CredentialProvider, IntoTool, Tool};
 
 /// Declares an agent. Every method consumes and returns the builder; nothing is checked before [`build`](Self::build), which

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use agentfootprint_record::conventions::ids;
 use footprint::chart::{
-    ArrayMergeMode, Branch, BuildErrors, Chart, ChartBuilder, Decider, FanOut, Mount, Selector, Stage, Step, SubflowEnd,
+    ArrayMergeMode, Branch, BuildErrors, Chart, ChartBuilder, Decider, FanOut, Mount, Selector, Stage, Step,
+    SubflowEnd,
 };
 use footprint::decide::Decision;
 use footprint::error::StageError;
@@ -18,8 +19,8 @@ use footprint::value::{Object, Str, Value};
 use super::core::AgentCore;
 use super::options::AgentReactMode;
 use super::stages::{
-    cache, call_llm, deliver, engine, finish, messages_slot, output_retry, route, seed, system_slot, thinking, tool_calls,
-    tools_slot, turn_seed, wrap_up,
+    cache, call_llm, deliver, engine, finish, messages_slot, output_retry, route, seed, system_slot,
+    thinking, tool_calls, tools_slot, turn_seed, wrap_up,
 };
 use crate::run::StageCx;
 
@@ -209,7 +210,9 @@ impl Charts<'_> {
     /// The decider and its branches, in their recorded order (AGT-37).
     fn route(&self, chart: ChartBuilder, target: &'static str) -> Result<ChartBuilder, BuildErrors> {
         let mut decider = self
-            .decider(ids::ROUTE, ids::ROUTE.to_owned(), |cx| async move { route::route(cx).await.map(Decision::from) })
+            .decider(ids::ROUTE, ids::ROUTE.to_owned(), |cx| async move {
+                route::route(cx).await.map(Decision::from)
+            })
             .named("Route")
             .describe("tools, another question, or the answer")
             .branch(Branch::stage(self.tool_calls()).loop_to(target));

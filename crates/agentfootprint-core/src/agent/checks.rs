@@ -167,7 +167,8 @@ fn output(builder: &mut AgentBuilder, problems: &mut Vec<AgentBuildError>) -> Op
         problems.push(AgentBuildError::CannedValue { message: violation.message });
     }
     let name = options.name.clone().unwrap_or_else(|| DEFAULT_NAME.into());
-    let text = options.instruction.clone().unwrap_or_else(|| instruction(contract.description(), schema.as_ref()));
+    let text =
+        options.instruction.clone().unwrap_or_else(|| instruction(contract.description(), schema.as_ref()));
     // It reports as a rule, as the recordings have it: the rule is that the agent has a contract.
     match Instruction::new(name, text).active_when(|_| true).into_injection() {
         Ok(injection) => builder.injections.push(injection),

@@ -6,8 +6,8 @@ use footprint::value::{Str, Value};
 
 use super::Agent;
 use crate::run::{
-    AgentRunCheckpoint, NoConversationReason, PauseOutcome, RunInput, RunOptions, RunOutcome, RunRefusal, RunReport,
-    Runner as _, lock,
+    AgentRunCheckpoint, NoConversationReason, PauseOutcome, RunInput, RunOptions, RunOutcome, RunRefusal,
+    RunReport, Runner as _, lock,
 };
 
 /// Turns of one agent that share their history, one at a time.
@@ -71,7 +71,10 @@ impl Conversation {
             if let Some(run_id) = &state.open {
                 return Err(RunRefusal::RunInFlight { run_id: run_id.clone() });
             }
-            state.pending.clone().ok_or(RunRefusal::NoConversation { reason: NoConversationReason::LastRunUnfinished })?
+            state
+                .pending
+                .clone()
+                .ok_or(RunRefusal::NoConversation { reason: NoConversationReason::LastRunUnfinished })?
         };
         let handle = self.agent.resume(pause.checkpoint.clone(), answer, self.options.clone())?;
         self.drive(handle).await
@@ -124,7 +127,11 @@ impl Conversation {
     pub fn checkpoint(&self) -> Result<AgentRunCheckpoint, RunRefusal> {
         let state = lock(&self.state);
         state.checkpoint.clone().ok_or(RunRefusal::NoConversation {
-            reason: if state.ran { NoConversationReason::LastRunUnfinished } else { NoConversationReason::NeverRun },
+            reason: if state.ran {
+                NoConversationReason::LastRunUnfinished
+            } else {
+                NoConversationReason::NeverRun
+            },
         })
     }
 

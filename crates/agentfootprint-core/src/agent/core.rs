@@ -17,8 +17,8 @@ use super::records::{Piece, system_piece};
 use crate::injection::{CachePolicy, Injection};
 use crate::llm::{Capabilities, LlmProvider, ThinkingHandler};
 use crate::run::{IntegrityCheck, IntegrityLedger};
-use crate::tools::Tooling;
 use crate::tools::Tool;
+use crate::tools::Tooling;
 
 /// The base system prompt, with its record built once.
 pub(crate) struct BasePrompt {
@@ -65,7 +65,8 @@ impl Index {
             .filter(|injection| injection.template().is_none())
             .filter_map(|injection| {
                 let text = injection.content().system_prompt.as_ref()?;
-                let piece = system_piece(injection.flavor().clone(), injection.id(), text, injection.reason());
+                let piece =
+                    system_piece(injection.flavor().clone(), injection.id(), text, injection.reason());
                 Some((injection.id().clone(), piece))
             })
             .collect();
@@ -96,11 +97,6 @@ impl AgentCore {
     /// The id under which the tool provider is recorded, when there is one.
     pub(crate) fn tool_provider_id(&self) -> Option<Str> {
         self.tooling.provider_id()
-    }
-
-    /// Whether there is anything the model could call.
-    pub(crate) fn has_tools(&self) -> bool {
-        !self.tools.is_empty() || self.tooling.has_provider() || self.injections.iter().any(|one| !one.content().tools.is_empty())
     }
 
     /// Whether the wrap-up branch is mounted (AGT-35).

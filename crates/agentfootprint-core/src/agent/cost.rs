@@ -24,7 +24,8 @@ pub(crate) fn file_tick(cx: &StageCx, provider: &str, model: &str, usage: &Usage
     cx.set(state::CUM_TOKENS_OUTPUT, so_far.tokens_output)?;
     cx.set(state::CUM_ESTIMATED_USD, so_far.estimated_usd)?;
     cx.emit(|| {
-        let unpriced: Vec<Str> = tick.unpriced.iter().map(|kind: &TokenKind| Str::from(kind.as_str())).collect();
+        let unpriced: Vec<Str> =
+            tick.unpriced.iter().map(|kind: &TokenKind| Str::from(kind.as_str())).collect();
         CostTickEvent::new(
             CostScope::Iteration,
             model,

@@ -20,9 +20,9 @@ impl Journaled for Result<LlmResponse, LlmError> {
 
     fn from_outcome(outcome: EffectOutcome) -> Self {
         match outcome {
-            EffectOutcome::Ok(value) => value
-                .decode()
-                .map_err(|error| LlmError::foreign("JournalError", format!("an answer in the journal is unreadable: {error}"))),
+            EffectOutcome::Ok(value) => value.decode().map_err(|error| {
+                LlmError::foreign("JournalError", format!("an answer in the journal is unreadable: {error}"))
+            }),
             EffectOutcome::Err(failure) => {
                 let error = LlmError::foreign(failure.class.to_string(), failure.message.to_string());
                 Err(match &failure.code {

@@ -54,7 +54,8 @@ use footprint::value::{Object, Str, Value};
 
 pub use self::builder::AgentBuilder;
 pub use self::cache::{
-    Automatic, Breakpoints, CacheCapabilities, CacheMetrics, CacheStrategy, CacheStrategyContext, NoCaching, Prepared,
+    Automatic, Breakpoints, CacheCapabilities, CacheMetrics, CacheStrategy, CacheStrategyContext, NoCaching,
+    Prepared,
 };
 pub use self::configure::{RunConfig, RunConfigContext, RunConfigDefaults};
 pub use self::conversation::{Conversation, DroppedQuestion};
@@ -186,7 +187,11 @@ impl ChartRunner for Agent {
                 let core = self.core();
                 let mut extra = Object::new();
                 extra.insert("slots", footprint::value!(["system-prompt", "messages", "tools"]));
-                let names = core.tools.iter().map(|tool| Value::from(tool.name())).collect::<footprint::value::Array>();
+                let names = core
+                    .tools
+                    .iter()
+                    .map(|tool| Value::from(tool.name()))
+                    .collect::<footprint::value::Array>();
                 extra.insert("toolNames", Value::from(names));
                 extra.insert("maxIterations", Value::from(core.options.max_iterations));
                 UiGroup::new("Agent", core.id.clone(), core.name.clone(), Some(Value::from(extra)))

@@ -100,7 +100,8 @@ pub(crate) async fn input(cx: &StageCx, raw: Str) -> Result<InputMoment, StageEr
 
 /// Runs the output chain on the model's answer; what it made of it is the answer from here on.
 pub(crate) async fn output(cx: &StageCx, iteration: u32) -> Result<OutputMoment, StageError> {
-    let delivered = OutputMoment { verdict: OutputVerdict::Delivered, changed: None, denial: None, rows: Vec::new() };
+    let delivered =
+        OutputMoment { verdict: OutputVerdict::Delivered, changed: None, denial: None, rows: Vec::new() };
     if cx.agent.tooling.message_middleware.is_empty() {
         return Ok(delivered);
     }
@@ -119,11 +120,18 @@ pub(crate) async fn output(cx: &StageCx, iteration: u32) -> Result<OutputMoment,
     if walked.content != before {
         cx.set(state::LLM_LATEST_CONTENT, walked.content)?;
     }
-    let changed = walked.rows.iter().rfind(|row| row.change.is_some()).map(|row| (before, row.middleware.clone()));
+    let changed =
+        walked.rows.iter().rfind(|row| row.change.is_some()).map(|row| (before, row.middleware.clone()));
     Ok(OutputMoment { changed, rows: walked.rows, ..delivered })
 }
 
-fn context(cx: &StageCx, phase: MessagePhase, content: Str, history: Messages, iteration: u32) -> MessageContext {
+fn context(
+    cx: &StageCx,
+    phase: MessagePhase,
+    content: Str,
+    history: Messages,
+    iteration: u32,
+) -> MessageContext {
     let identity = cx.explicit_identity().cloned().map(Arc::new);
     MessageContext { phase, content, history, iteration, identity, cancel: cx.run.cancel.clone() }
 }
@@ -182,7 +190,8 @@ fn row(link: &str, seen: &MessageContext) -> DecisionRow {
 async fn consult(cx: &StageCx, link: &dyn MessageMiddleware, seen: &MessageContext) -> Consulted {
     let input = || Value::from(seen.content.clone());
     cx.effect(EffectKind::Middleware, link.name(), Reexecution::Idempotent, &input, async {
-        let failed = |why: String| MessageOutcome::deny(format!("middleware `{}` failed: {why}", link.name()));
+        let failed =
+            |why: String| MessageOutcome::deny(format!("middleware `{}` failed: {why}", link.name()));
         Consulted(match AssertUnwindSafe(link.on_message(seen)).catch_unwind().await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(error)) => failed(error.to_string()),
@@ -198,7 +207,9 @@ impl Journaled for Consulted {
     fn to_outcome(&self) -> EffectOutcome {
         let mut out = Object::new();
         let (kind, texts) = match &self.0 {
-            MessageOutcome::Allow { content, why } => ("allow", [("content", content.as_ref()), ("why", why.as_ref())]),
+            MessageOutcome::Allow { content, why } => {
+                ("allow", [("content", content.as_ref()), ("why", why.as_ref())])
+            }
             MessageOutcome::Deny { reason } => ("deny", [("reason", Some(reason)), ("why", None)]),
         };
         out.insert("outcome", Value::from(kind));
@@ -213,12 +224,16 @@ impl Journaled for Consulted {
     fn from_outcome(outcome: EffectOutcome) -> Self {
         let recorded = match outcome {
             EffectOutcome::Ok(value) => value,
-            EffectOutcome::Err(EffectFailure { message, .. }) => return Self(MessageOutcome::Deny { reason: message }),
+            EffectOutcome::Err(EffectFailure { message, .. }) => {
+                return Self(MessageOutcome::Deny { reason: message });
+            }
         };
         let text = |key: &str| recorded.get(key).and_then(Value::as_shared_str).cloned();
         Self(match text("outcome").as_deref() {
             Some("allow") => MessageOutcome::Allow { content: text("content"), why: text("why") },
-            _ => MessageOutcome::Deny { reason: text("reason").unwrap_or_else(|| "the recorded decision is unreadable".into()) },
+            _ => MessageOutcome::Deny {
+                reason: text("reason").unwrap_or_else(|| "the recorded decision is unreadable".into()),
+            },
         })
     }
 }

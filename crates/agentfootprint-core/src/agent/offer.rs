@@ -77,7 +77,8 @@ impl Building {
         if self.offer.owners.contains_key(name) {
             return false;
         }
-        let description = recorded.get("description").and_then(Value::as_shared_str).cloned().unwrap_or_default();
+        let description =
+            recorded.get("description").and_then(Value::as_shared_str).cloned().unwrap_or_default();
         let position = u64::try_from(self.offer.names.len()).unwrap_or(u64::MAX);
         let piece = tool_piece(name, &description, position, origin);
         self.offer.breakdown.add(&piece);
@@ -136,12 +137,10 @@ pub(crate) fn compose(cx: &StageCx) -> Result<Arc<Offer>, StageError> {
     let current = cx.turn.of::<CurrentOffer>();
     let active = cx.list(state::ACTIVE_INJECTIONS)?;
     let provided = current.provided();
-    let adds = !provided.is_empty() || active.iter().any(|value| ActiveInjection::new(value).tools().next().is_some());
-    let offer = if adds {
-        Arc::new(merged(cx, &active, &provided))
-    } else {
-        Arc::clone(&cx.agent.static_offer)
-    };
+    let adds = !provided.is_empty()
+        || active.iter().any(|value| ActiveInjection::new(value).tools().next().is_some());
+    let offer =
+        if adds { Arc::new(merged(cx, &active, &provided)) } else { Arc::clone(&cx.agent.static_offer) };
     *lock(&current.offer) = Some(Arc::clone(&offer));
     Ok(offer)
 }
@@ -166,7 +165,8 @@ fn merged(cx: &StageCx, active: &Array, provided: &[Tool]) -> Offer {
             let origin = ToolOrigin::Injection {
                 flavor: ContextSource::read(&Str::from(piece.flavor())),
                 id: piece.id(),
-                reason: format!("`{name}` is offered while {} `{}` is active", piece.flavor(), piece.id()).into(),
+                reason: format!("`{name}` is offered while {} `{}` is active", piece.flavor(), piece.id())
+                    .into(),
             };
             offer.add(name, schema, owner, &origin);
         }

@@ -131,29 +131,46 @@ mod tests {
             "reliabilityFailCauseMessage": "slow down", "reliabilityFailPayload": { "attempt": 1 },
         }))
         .unwrap();
-        assert_eq!((fail_fast.name(), fail_fast.code()), ("ReliabilityFailFastError", Some("ERR_RELIABILITY_FAIL_FAST")));
+        assert_eq!(
+            (fail_fast.name(), fail_fast.code()),
+            ("ReliabilityFailFastError", Some("ERR_RELIABILITY_FAIL_FAST"))
+        );
         let halt = failure(value!({
             "policyHaltReason": "too-many-calls", "policyHaltTarget": "read_file", "policyHaltIteration": 2,
             "policyHaltCheckerId": "tripwire", "policyHaltTellLLM": "no",
         }))
         .unwrap();
-        assert!(matches!(&halt, RunError::PolicyHalt { iteration: 2, checker_id: Some(_), tell_llm: Some(_), .. }));
+        assert!(matches!(
+            &halt,
+            RunError::PolicyHalt { iteration: 2, checker_id: Some(_), tell_llm: Some(_), .. }
+        ));
         let denied = failure(value!({
             "messageDeniedReason": "not allowed here", "messageDeniedPhase": "input", "messageDeniedBy": "gate",
         }))
         .unwrap();
-        assert!(matches!(&denied, RunError::MessageDenied { phase, middleware, .. } if &**phase == "input" && &**middleware == "gate"));
+        assert!(
+            matches!(&denied, RunError::MessageDenied { phase, middleware, .. } if &**phase == "input" && &**middleware == "gate")
+        );
         let values = value!([{ "value": "px-2210", "shape": "identifier" }]);
-        assert!(failure(value!({ "unsupportedValues": { "refused": false, "values": (values.clone()) } })).is_none());
-        let refused = failure(value!({ "unsupportedValues": { "refused": true, "values": values } })).unwrap();
+        assert!(
+            failure(value!({ "unsupportedValues": { "refused": false, "values": (values.clone()) } }))
+                .is_none()
+        );
+        let refused =
+            failure(value!({ "unsupportedValues": { "refused": true, "values": values } })).unwrap();
         assert_eq!(refused.to_string(), "the answer states values no tool result supports: px-2210");
-        assert!(matches!(failure(value!({ "answerValidationBlocked": ["claims: fail"] })), Some(RunError::AnswerValidation { .. })));
+        assert!(matches!(
+            failure(value!({ "answerValidationBlocked": ["claims: fail"] })),
+            Some(RunError::AnswerValidation { .. })
+        ));
     }
 
     /// Proves AGT-26: the order of resolution.
     #[test]
     fn the_first_match_wins() {
-        let both = failure(value!({ "messageDeniedReason": "x", "policyHaltReason": "y", "reliabilityFailKind": "z" }));
+        let both = failure(
+            value!({ "messageDeniedReason": "x", "policyHaltReason": "y", "reliabilityFailKind": "z" }),
+        );
         assert!(matches!(both, Some(RunError::ReliabilityFailFast { .. })));
     }
 }

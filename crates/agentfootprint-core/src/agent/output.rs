@@ -243,7 +243,7 @@ pub(crate) fn judge(contract: &dyn OutputContract, raw: &Str) -> Result<Value, O
     let parsed: Value = raw
         .parse()
         .map_err(|error| fail(JudgeStage::JsonParse, format!("the answer is not JSON: {error}"), None))?;
-    contract.check(parsed).map_err(|violation| {
-        fail(JudgeStage::SchemaValidate, violation.message, violation.path)
-    })
+    contract
+        .check(parsed)
+        .map_err(|violation| fail(JudgeStage::SchemaValidate, violation.message, violation.path))
 }

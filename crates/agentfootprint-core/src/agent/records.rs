@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use agentfootprint_record::events::field::Field as _;
 use agentfootprint_record::events::payload::{ContextInjected, ContextSlotComposed, SlotBudget, SourceShare};
-use agentfootprint_record::events::words::{ContextRecency, ContextRole, ContextSlot, ContextSource, Word as _};
+use agentfootprint_record::events::words::{
+    ContextRecency, ContextRole, ContextSlot, ContextSource, Word as _,
+};
 use agentfootprint_record::text::{ContentHasher, SUMMARY_CHARS, content_hash, summary, utf16_len};
 use footprint::value::{Array, Str, Value};
 use indexmap::IndexMap;
@@ -51,14 +53,8 @@ pub(crate) fn base_piece(text: &Str, reason: &'static str) -> Piece {
 
 /// The record of an injection's system text.
 pub(crate) fn system_piece(flavor: ContextSource, id: &str, text: &Str, reason: &Str) -> Piece {
-    let hash = ContentHasher::new()
-        .text("sp:")
-        .text(flavor.word())
-        .text(":")
-        .text(id)
-        .text(":")
-        .text(text)
-        .finish();
+    let hash =
+        ContentHasher::new().text("sp:").text(flavor.word()).text(":").text(id).text(":").text(text).finish();
     Piece::new(
         ContextInjected::new(short(text), hash, ContextSlot::SystemPrompt, flavor, reason)
             .raw_content(text)
@@ -247,7 +243,8 @@ fn message_piece(message: &Value, index: usize, latest: bool) -> Result<Piece, D
             origin: injection.cloned().unwrap_or_else(|| "the conversation".into()),
         });
     }
-    let reason: Str = match (injection, delivered.and_then(|by| by.get("iteration")).and_then(Value::as_u64)) {
+    let reason: Str = match (injection, delivered.and_then(|by| by.get("iteration")).and_then(Value::as_u64))
+    {
         (Some(id), Some(iteration)) => format!("injection `{id}`, delivered at iteration {iteration}").into(),
         (Some(id), None) => format!("injection `{id}`").into(),
         (None, _) => format!("conversation history [{index}]").into(),
@@ -295,8 +292,7 @@ mod tests {
         assert_eq!(composed.pieces[2].payload.source_id.as_deref(), Some("t1"));
         let base = base_piece(&"You answer order questions.".into(), "Agent.system()");
         assert_eq!(&*base.payload.content_hash, "70ca661c");
-        let steering =
-            system_piece(ContextSource::Steering, "tone", &"Be calm.".into(), &"why".into());
+        let steering = system_piece(ContextSource::Steering, "tone", &"Be calm.".into(), &"why".into());
         assert_eq!(&*steering.payload.content_hash, "2944a125");
         let tool = tool_piece("get_order", "Looks up an order", 0, &ToolOrigin::Registry);
         assert_eq!(&*tool.payload.content_hash, "b4b90aec");
@@ -324,7 +320,8 @@ mod tests {
     fn a_message_without_text_is_refused_by_place() {
         let mut records = MessageRecords::default();
         let bad: Array = [value!({ "role": "user", "content": "" })].into_iter().collect();
-        let Err(DeliveryError::EmptyMessage { position, role, .. }) = records.compose(&bad).map(|_| ()) else {
+        let Err(DeliveryError::EmptyMessage { position, role, .. }) = records.compose(&bad).map(|_| ())
+        else {
             panic!("accepted");
         };
         assert_eq!((position, &*role), (0, "user"));

@@ -28,12 +28,23 @@ impl ReportSink for RunReports {
         let run = &self.run;
         match report {
             ResilienceReport::FellBack { primary, fallback, reason } => run.say(&self.step, || {
-                FallbackTriggered::new(FallbackKind::Provider, primary.as_str(), fallback.as_str(), reason.as_str())
+                FallbackTriggered::new(
+                    FallbackKind::Provider,
+                    primary.as_str(),
+                    fallback.as_str(),
+                    reason.as_str(),
+                )
             }),
             ResilienceReport::Retried { attempt, max_attempts, last_error, backoff, reason, stated_wait } => {
                 run.say(&self.step, || {
-                    ErrorRetried::new(*attempt, *max_attempts, last_error.as_str(), millis(*backoff), reason.as_str())
-                        .stated_wait_ms(stated_wait.map(millis))
+                    ErrorRetried::new(
+                        *attempt,
+                        *max_attempts,
+                        last_error.as_str(),
+                        millis(*backoff),
+                        reason.as_str(),
+                    )
+                    .stated_wait_ms(stated_wait.map(millis))
                 });
             }
             ResilienceReport::Recovered { attempt, total_duration } => {

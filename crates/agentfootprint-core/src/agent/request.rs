@@ -8,7 +8,9 @@ use footprint::error::StageError;
 use footprint::value::{Array, Str, Value};
 
 use super::output::{FORCED_TOOL, OutputStrategy};
-use crate::llm::{CacheField, CacheMarker, CacheTtl, LlmRequest, SystemSegment, Thinking, ToolChoice, ToolSchema};
+use crate::llm::{
+    CacheField, CacheMarker, CacheTtl, LlmRequest, SystemSegment, Thinking, ToolChoice, ToolSchema,
+};
 use crate::run::{StageCx, lock};
 
 /// A request before the cache strategy saw it, and the facts it was made from.
@@ -34,7 +36,9 @@ pub(crate) fn assemble(cx: &StageCx) -> Result<Assembled, StageError> {
         .with_system_segments(segments(&system_records))
         .with_messages(Messages::from(history.clone()));
     request.tools = if wrapping_up { Arc::default() } else { tools(cx)? };
-    if let Some(output) = cx.agent.output.as_ref().filter(|output| output.strategy == OutputStrategy::ToolForced) {
+    if let Some(output) =
+        cx.agent.output.as_ref().filter(|output| output.strategy == OutputStrategy::ToolForced)
+    {
         request = request.tool(ToolSchema::new(
             FORCED_TOOL,
             "Gives the final answer. Call it once, with the whole answer as its arguments.",
@@ -59,7 +63,8 @@ pub(crate) fn assemble(cx: &StageCx) -> Result<Assembled, StageError> {
 fn segments(records: &Array) -> Arc<[SystemSegment]> {
     let mut segments: Vec<SystemSegment> = Vec::with_capacity(records.len());
     for record in records.iter() {
-        let Some(text) = record.get("rawContent").and_then(Value::as_shared_str).filter(|text| !text.is_empty())
+        let Some(text) =
+            record.get("rawContent").and_then(Value::as_shared_str).filter(|text| !text.is_empty())
         else {
             continue;
         };
@@ -99,7 +104,11 @@ fn tools(cx: &StageCx) -> Result<Arc<[ToolSchema]>, StageError> {
 
 fn schema(recorded: &Value) -> ToolSchema {
     let text = |key: &str| recorded.get(key).and_then(Value::as_shared_str).cloned().unwrap_or_default();
-    ToolSchema::new(text("name"), text("description"), recorded.get("inputSchema").cloned().unwrap_or_default())
+    ToolSchema::new(
+        text("name"),
+        text("description"),
+        recorded.get("inputSchema").cloned().unwrap_or_default(),
+    )
 }
 
 fn markers(recorded: &Array) -> Vec<CacheMarker> {

@@ -18,12 +18,16 @@ use super::output::OutputStrategy;
 use super::{Agent, manifest, outcome};
 use crate::run::launch::{Dials, Launch, Leg, launch};
 use crate::run::{
-    AgentRunCheckpoint, DeliveryError, PauseOutcome, Restored, RunContext, RunError, RunHandle, RunInput, RunOptions,
-    RunOutcome, RunRecord, RunRefusal, RunReport, StartMaterial, lock,
+    AgentRunCheckpoint, DeliveryError, PauseOutcome, Restored, RunContext, RunError, RunHandle, RunInput,
+    RunOptions, RunOutcome, RunRecord, RunRefusal, RunReport, StartMaterial, lock,
 };
 
 /// Starts a turn.
-pub(super) fn start(agent: &Agent, input: RunInput, options: RunOptions) -> Result<RunHandle<String>, RunRefusal> {
+pub(super) fn start(
+    agent: &Agent,
+    input: RunInput,
+    options: RunOptions,
+) -> Result<RunHandle<String>, RunRefusal> {
     let input = input.checked("Agent.run")?;
     match input.continue_from.clone() {
         Some(checkpoint) => start_from_checkpoint(agent, checkpoint, Some(input), options),
@@ -60,7 +64,8 @@ pub(super) fn start_from_checkpoint(
     }
     let identity = asked.or_else(|| checkpoint.identity.clone());
     let append_message = input.is_some();
-    let message = input.map_or_else(|| checkpoint.original_message.clone(), |input| input.shared_message().clone());
+    let message =
+        input.map_or_else(|| checkpoint.original_message.clone(), |input| input.shared_message().clone());
     let restored = Restored {
         history: checkpoint.history,
         folded: checkpoint.folded,
@@ -88,7 +93,8 @@ pub(super) fn resume(
     answer: Option<Value>,
     options: RunOptions,
 ) -> Result<RunHandle<String>, RunRefusal> {
-    let answer = crate::tools::check_answer(&checkpoint.shared_state, checkpoint.pause_data.as_ref(), answer)?;
+    let answer =
+        crate::tools::check_answer(&checkpoint.shared_state, checkpoint.pause_data.as_ref(), answer)?;
     let (core, paused_at, stage, asked) = (
         Arc::clone(agent.core()),
         checkpoint.paused_at,
@@ -100,10 +106,13 @@ pub(super) fn resume(
         run.say_at(&ids::resumed_step(&stage), || {
             let component = asked
                 .as_ref()
-                .and_then(|asked| asked.walk(&["ask", "componentId"]).or_else(|| asked.walk(&["checkIn", "componentId"])))
+                .and_then(|asked| {
+                    asked.walk(&["ask", "componentId"]).or_else(|| asked.walk(&["checkIn", "componentId"]))
+                })
                 .and_then(Value::as_shared_str)
                 .cloned();
-            PauseResume::new(as_map(&given, "input"), run.now_ms().saturating_sub(paused_at)).component_id(component)
+            PauseResume::new(as_map(&given, "input"), run.now_ms().saturating_sub(paused_at))
+                .component_id(component)
         });
         open(&core, run);
     });
@@ -171,7 +180,13 @@ fn check_start(core: &AgentCore) -> Result<(), RunRefusal> {
                     injection,
                     role: role_word(&message.role),
                     provider: core.provider.name().into(),
-                    carries: core.capabilities.carries_in_messages.names().into_iter().map(str::to_owned).collect(),
+                    carries: core
+                        .capabilities
+                        .carries_in_messages
+                        .names()
+                        .into_iter()
+                        .map(str::to_owned)
+                        .collect(),
                 }
                 .into());
             }
@@ -220,14 +235,13 @@ async fn settle(core: Arc<AgentCore>, run: Arc<RunContext>, report: WalkReport) 
         Ok(RunOutcome::Paused(_)) => Some(checkpoint_of_state(&core, &run, &final_state)),
         Err(error) => error.checkpoint().cloned(),
     };
-    let record =
-        RunRecord::new(
-            run.run_id().clone(),
-            final_state,
-            report.snapshot().clone(),
-            Arc::new(report.runtime_structure()),
-            checkpoint,
-        );
+    let record = RunRecord::new(
+        run.run_id().clone(),
+        final_state,
+        report.snapshot().clone(),
+        Arc::new(report.runtime_structure()),
+        checkpoint,
+    );
     RunReport::new(resolved, record)
 }
 
@@ -261,12 +275,8 @@ fn resolve(
 fn crash_checkpoint(core: &AgentCore, run: &RunContext) -> Option<AgentRunCheckpoint> {
     let turn = run.turn("");
     let (iteration, history) = turn.tracker.completed()?;
-    let mut checkpoint = AgentRunCheckpoint::new(
-        run.run_id().clone(),
-        history,
-        run.start.message.clone(),
-        run.now_ms(),
-    );
+    let mut checkpoint =
+        AgentRunCheckpoint::new(run.run_id().clone(), history, run.start.message.clone(), run.now_ms());
     checkpoint.last_completed_iteration = iteration;
     checkpoint.failure_point = Some(turn.tracker.failure_point());
     Some(addressed(core, run, checkpoint))
@@ -275,7 +285,8 @@ fn crash_checkpoint(core: &AgentCore, run: &RunContext) -> Option<AgentRunCheckp
 /// The conversation as of a pause.
 fn checkpoint_of_state(core: &AgentCore, run: &RunContext, final_state: &Object) -> AgentRunCheckpoint {
     let history = final_state.get(state::HISTORY).and_then(Value::as_array).cloned().unwrap_or_default();
-    let message = final_state.get(state::USER_MESSAGE).and_then(Value::as_shared_str).cloned().unwrap_or_default();
+    let message =
+        final_state.get(state::USER_MESSAGE).and_then(Value::as_shared_str).cloned().unwrap_or_default();
     let iteration = final_state.get(state::ITERATION).and_then(Value::as_u64).unwrap_or_default();
     let mut checkpoint = AgentRunCheckpoint::new(run.run_id().clone(), history, message, run.now_ms());
     checkpoint.last_completed_iteration = u32::try_from(iteration.saturating_sub(1)).unwrap_or(u32::MAX);
@@ -284,7 +295,12 @@ fn checkpoint_of_state(core: &AgentCore, run: &RunContext, final_state: &Object)
 }
 
 /// The conversation after a finished turn: the committed history and the answer (AGT-102).
-fn finished_checkpoint(core: &AgentCore, run: &RunContext, final_state: &Object, answer: &str) -> AgentRunCheckpoint {
+fn finished_checkpoint(
+    core: &AgentCore,
+    run: &RunContext,
+    final_state: &Object,
+    answer: &str,
+) -> AgentRunCheckpoint {
     let mut checkpoint = checkpoint_of_state(core, run, final_state);
     let iteration = final_state.get(state::ITERATION).and_then(Value::as_u64).unwrap_or_default();
     checkpoint.last_completed_iteration = u32::try_from(iteration).unwrap_or(u32::MAX);

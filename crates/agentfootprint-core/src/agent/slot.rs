@@ -60,13 +60,3 @@ pub(crate) fn finish_slot(
     }
     Ok(())
 }
-
-/// Whether anybody listens to the records of slots.
-pub(crate) fn wants_records(cx: &StageCx) -> bool {
-    cx.wants(EventName::ContextInjected)
-}
-
-/// The texts of a list of records.
-pub(crate) fn raw_contents<'a>(records: impl Iterator<Item = &'a Value>) -> impl Iterator<Item = &'a str> {
-    records.filter_map(|record| record.get("rawContent").and_then(Value::as_str)).filter(|text| !text.is_empty())
-}

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::Agent;
 use super::output::{Output, OutputSchemaError, judge};
-use crate::run::{RunReport, RunError};
+use crate::run::{RunError, RunReport};
 
 /// The longest piece of an answer an event shows, in UTF-16 units.
 const PREVIEW_CHARS: usize = 200;
@@ -49,7 +49,10 @@ impl Agent {
     ///
     /// # Errors
     /// [`TypedReadError`] when the run has no answer or nothing of the ladder gave one.
-    pub async fn read_typed<T: DeserializeOwned>(&self, report: &RunReport<String>) -> Result<T, TypedReadError> {
+    pub async fn read_typed<T: DeserializeOwned>(
+        &self,
+        report: &RunReport<String>,
+    ) -> Result<T, TypedReadError> {
         let answer: Str = match report.answer() {
             Ok(answer) => answer.as_str().into(),
             Err(crate::run::AnswerError::Paused(_)) => return Err(TypedReadError::Paused),
@@ -60,8 +63,11 @@ impl Agent {
             Ok(value) => return decode(&value),
             Err(error) => error,
         };
-        let retries_spent =
-            report.record.output_contract_unmet().and_then(|unmet| unmet.get("retriesSpent")).and_then(Value::as_u64);
+        let retries_spent = report
+            .record
+            .output_contract_unmet()
+            .and_then(|unmet| unmet.get("retriesSpent"))
+            .and_then(Value::as_u64);
         decode(&self.fall_back(output, error, answer, retries_spent).await?)
     }
 
@@ -95,7 +101,8 @@ impl Agent {
 
     /// Says something on the consumer's side, after the run.
     fn say_after(&self, event: impl Into<AgentEvent>) {
-        let meta = EventMeta::consumer(footprint::clock::Clock::now_ms(&footprint::clock::SystemClock::new()));
+        let meta =
+            EventMeta::consumer(footprint::clock::Clock::now_ms(&footprint::clock::SystemClock::new()));
         self.hub().publish(Event::new(event, meta));
     }
 }

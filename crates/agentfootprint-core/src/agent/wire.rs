@@ -2,7 +2,9 @@
 //!
 //! A conversation only grows between two calls, except when a window strategy rewrites it, so each message is hashed once.
 
-use agentfootprint_record::text::{FILE_SEPARATOR, GROUP_SEPARATOR, RECORD_SEPARATOR, ReceiptHasher, canonical_json};
+use agentfootprint_record::text::{
+    FILE_SEPARATOR, GROUP_SEPARATOR, RECORD_SEPARATOR, ReceiptHasher, canonical_json,
+};
 use footprint::value::{Array, Object, Str, Value};
 
 use super::records::continues;

@@ -61,8 +61,14 @@ fn finding(iteration: u32, predicate: &'static str, names: &[&str], says: &str) 
         names.join(", ")
     )
     .into();
-    IntegrityContextError::new(ContextErrorKind::InvariantViolation, Seam::Wire, subjects, vec![witness], message)
-        .predicate(Str::from(predicate))
-        .epoch(i64::from(iteration))
-        .iteration(u64::from(iteration))
+    IntegrityContextError::new(
+        ContextErrorKind::InvariantViolation,
+        Seam::Wire,
+        subjects,
+        vec![witness],
+        message,
+    )
+    .predicate(Str::from(predicate))
+    .epoch(i64::from(iteration))
+    .iteration(u64::from(iteration))
 }

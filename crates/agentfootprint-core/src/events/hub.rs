@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use agentfootprint_record::events::{
-    AgentEvent, CustomEvent, Event, EventMeta, EventName, Pattern, ReservedEventNameError, UnknownEventPattern,
+    AgentEvent, CustomEvent, Event, EventMeta, EventName, Pattern, ReservedEventNameError,
+    UnknownEventPattern,
 };
 use tokio_util::sync::CancellationToken;
 

@@ -155,7 +155,10 @@ mod tests {
         let injections = [
             Instruction::new("ok", "A").active_when(|cx| cx.iteration() == 1).into_injection().unwrap(),
             Instruction::new("no", "B").active_when(|_| false).into_injection().unwrap(),
-            Instruction::new("broken", "C").active_when_try(|_| Err("bad rule".into())).into_injection().unwrap(),
+            Instruction::new("broken", "C")
+                .active_when_try(|_| Err("bad rule".into()))
+                .into_injection()
+                .unwrap(),
             Instruction::new("panics", "D").active_when(|_| panic!("boom")).into_injection().unwrap(),
             Fact::new("hours", "E").into_injection().unwrap(),
         ];
@@ -179,7 +182,10 @@ mod tests {
     fn parked_wins_over_leased_and_leased_over_the_trigger() {
         let injections = [
             Instruction::new("parked", "A").into_injection().unwrap(),
-            Instruction::new("leased", "B").active_when(|_| panic!("not consulted")).into_injection().unwrap(),
+            Instruction::new("leased", "B")
+                .active_when(|_| panic!("not consulted"))
+                .into_injection()
+                .unwrap(),
         ];
         let mut cx = context();
         cx.parked = vec![Parked { id: "parked".into(), reason: "idle".into() }];

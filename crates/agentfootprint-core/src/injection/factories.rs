@@ -31,7 +31,9 @@ pub enum InjectionError {
         what: &'static str,
     },
     /// The role cannot be injected.
-    #[error("injection `{id}`: role `tool` answers a call and cannot be injected; use system, user or assistant")]
+    #[error(
+        "injection `{id}`: role `tool` answers a call and cannot be injected; use system, user or assistant"
+    )]
     ToolRole {
         /// The injection.
         id: String,
@@ -45,7 +47,9 @@ pub enum InjectionError {
         source: UnknownTemplateFact,
     },
     /// A template outside the system prompt.
-    #[error("injection `{id}`: a template is rendered anew for every request and can only be in the system prompt")]
+    #[error(
+        "injection `{id}`: a template is rendered anew for every request and can only be in the system prompt"
+    )]
     TemplateInMessages {
         /// The injection.
         id: String,
@@ -486,7 +490,10 @@ mod tests {
             Instruction::template("t", "{{action}}").in_messages(Role::System).into_injection(),
             "system prompt",
         );
-        refused(Instruction::template("t", "{{action}}").cache(CachePolicy::Always).into_injection(), "cache");
+        refused(
+            Instruction::template("t", "{{action}}").cache(CachePolicy::Always).into_injection(),
+            "cache",
+        );
         refused(
             RawInjection::new("raw", ContextSource::Custom).message(Role::User, " ").into_injection(),
             "message",

@@ -28,7 +28,8 @@ pub use factories::{Fact, InjectionError, Instruction, IntoInjection, RawInjecti
 pub use predicate::{BoxError, Predicate};
 pub use project::{ActiveInjection, BySlot, diff, route_active};
 pub use shape::{
-    InjectedMessage, Injection, InjectionContent, InjectionMeta, Retrieval, SurfaceMode, ToolNameMatch, Trigger,
+    InjectedMessage, Injection, InjectionContent, InjectionMeta, Retrieval, SurfaceMode, ToolNameMatch,
+    Trigger,
 };
 pub use template::{
     PromptTemplate, TEMPLATE_FACTS, TemplateFact, TemplateFacts, UnknownTemplateFact, iterations_remaining,

@@ -112,7 +112,11 @@ impl<'a> ActiveInjection<'a> {
 
     /// The system text this piece contributes: none for a skill that is served by `read_skill` alone.
     pub fn served_system_text(&self) -> Option<&'a str> {
-        let text = self.0.walk(&["inject", "systemPrompt"]).and_then(Value::as_str).filter(|text| !text.is_empty())?;
+        let text = self
+            .0
+            .walk(&["inject", "systemPrompt"])
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())?;
         let tool_only = self.flavor() == "skill" && self.text("surfaceMode") == Some("tool-only");
         (!tool_only).then_some(text)
     }
@@ -165,8 +169,11 @@ pub fn route_active(active: &Array, mut entry: impl FnMut(ActiveInjection<'_>) -
     let mut slots = BySlot::default();
     for value in active.iter() {
         let piece = ActiveInjection::new(value);
-        let (system, messages, tools) =
-            (piece.served_system_text().is_some(), piece.messages().next().is_some(), piece.tools().next().is_some());
+        let (system, messages, tools) = (
+            piece.served_system_text().is_some(),
+            piece.messages().next().is_some(),
+            piece.tools().next().is_some(),
+        );
         if !(system || messages || tools) {
             continue;
         }

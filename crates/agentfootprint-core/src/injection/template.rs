@@ -198,7 +198,8 @@ mod tests {
     #[test]
     fn renders_the_three_facts_with_inner_whitespace() {
         let template =
-            PromptTemplate::parse("Action {{action}} of {{actionBudget}}, {{ actionsRemaining }} left.").unwrap();
+            PromptTemplate::parse("Action {{action}} of {{actionBudget}}, {{ actionsRemaining }} left.")
+                .unwrap();
         assert!(template.has_placeholders());
         assert_eq!(template.render(facts(2, Some(3))).unwrap(), "Action 2 of 3, 1 left.");
         assert_eq!(template.render(facts(4, Some(3))).unwrap(), "Action 4 of 3, 0 left.");

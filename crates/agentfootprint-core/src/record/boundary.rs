@@ -9,8 +9,8 @@ use agentfootprint_record::events::payload::StreamLlmEnd;
 use agentfootprint_record::events::{Event, EventName, Pattern, Payload as _};
 use footprint::ids::{RunId, RuntimeStageId};
 use footprint::observe::{
-    DecisionEvent, EventCx, ForkEvent, HookResult, Hook, Interest, LoopEvent, Recorder, RecorderBundle, RunEndEvent,
-    RunFailedEvent, RunStartEvent, SubflowEntryEvent, SubflowExitEvent,
+    DecisionEvent, EventCx, ForkEvent, Hook, HookResult, Interest, LoopEvent, Recorder, RecorderBundle,
+    RunEndEvent, RunFailedEvent, RunStartEvent, SubflowEntryEvent, SubflowExitEvent,
 };
 use footprint::snapshot::PreferredOperation;
 use footprint::value::{Object, Str, Value};
@@ -68,7 +68,12 @@ impl BoundaryRecorder {
         let step = &cx.traversal.runtime_stage_id;
         let (ts, commit) = (cx.timestamp(), cx.root_commits);
         let mut rows = lock(&self.rows);
-        rows.rows.extend(crossings.into_iter().map(|crossing| Row { step: step.clone(), ts, commit, crossing }));
+        rows.rows.extend(crossings.into_iter().map(|crossing| Row {
+            step: step.clone(),
+            ts,
+            commit,
+            crossing,
+        }));
         Ok(())
     }
 }
@@ -143,7 +148,10 @@ impl Recorder for BoundaryRecorder {
     fn on_fork(&self, cx: &EventCx<'_>, e: &ForkEvent) -> HookResult {
         let parent: Str = cx.traversal.stage_id.clone();
         let children = e.children.iter();
-        self.cross(cx, children.map(|child| Crossing::ForkBranch { parent: parent.clone(), child: child.clone() }))
+        self.cross(
+            cx,
+            children.map(|child| Crossing::ForkBranch { parent: parent.clone(), child: child.clone() }),
+        )
     }
 
     fn on_decision(&self, cx: &EventCx<'_>, e: &DecisionEvent) -> HookResult {
@@ -160,7 +168,8 @@ impl Recorder for BoundaryRecorder {
         let data = Value::Array(rows.rows.iter().map(|row| row.to_value(self.detail)).collect());
         let mode = if self.detail == BoundaryDetail::Lean { "lean" } else { "full" };
         let mut bundle = RecorderBundle::new("BoundaryEvents", data);
-        bundle.description = Some(Str::from("when runs, subflows, branches, model calls and tool calls were crossed"));
+        bundle.description =
+            Some(Str::from("when runs, subflows, branches, model calls and tool calls were crossed"));
         bundle.preferred_operation = Some(PreferredOperation::Translate);
         let mut meta = Object::new();
         meta.insert("mode", Value::from(mode));

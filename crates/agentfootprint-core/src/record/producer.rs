@@ -43,8 +43,11 @@ impl RecordingHandle {
             let tail = Arc::clone(&inner.tail);
             let listening = wiring.events().on_shared(Pattern::All, Arc::new(move |event| tail.push(event)));
             let boundary = BoundaryRecorder::connect(wiring, inner.options.boundary_detail);
-            let connected =
-                Connected { probe: wiring.probe().clone(), boundary, listening: std::sync::Mutex::new(Some(listening)) };
+            let connected = Connected {
+                probe: wiring.probe().clone(),
+                boundary,
+                listening: std::sync::Mutex::new(Some(listening)),
+            };
             // A handle belongs to one run: declared options are started once.
             let _ = inner.connected.set(connected);
         })
@@ -56,8 +59,9 @@ impl RecordingHandle {
     /// [`RecordingError::Unavailable`] when the run never reached the engine.
     pub fn to_recording(&self) -> Result<Recording, RecordingError> {
         let snapshot = self.0.connected.get().and_then(|connected| connected.probe.snapshot());
-        let snapshot = snapshot
-            .ok_or_else(|| RecordingError::Unavailable { reason: "the run has not reached its first stage".to_owned() })?;
+        let snapshot = snapshot.ok_or_else(|| RecordingError::Unavailable {
+            reason: "the run has not reached its first stage".to_owned(),
+        })?;
         Ok(self.made(Recording::new(snapshot, self.0.tail.events(), self.0.structure.clone())))
     }
 

@@ -84,8 +84,12 @@ const LLM_START: Fields = &[
     ("messagesCount", "messagesCount"),
     ("toolsCount", "toolsCount"),
 ];
-const LLM_END: Fields =
-    &[("content", "content"), ("toolCallCount", "toolCallCount"), ("usage", "usage"), ("stopReason", "stopReason")];
+const LLM_END: Fields = &[
+    ("content", "content"),
+    ("toolCallCount", "toolCallCount"),
+    ("usage", "usage"),
+    ("stopReason", "stopReason"),
+];
 const TOOL_START: Fields = &[("toolName", "toolName"), ("toolCallId", "toolCallId"), ("args", "args")];
 const TOOL_END: Fields =
     &[("toolCallId", "toolCallId"), ("result", "result"), ("durationMs", "durationMs"), ("error", "error")];
@@ -192,7 +196,8 @@ impl Row {
             Crossing::SubflowEntry { id, name, description, payload } => {
                 subflow(&mut put, id, name);
                 put("description", description.clone().map(Value::from));
-                let primitive = description.as_deref().and_then(|text| text.split_once(':')).map(|(kind, _)| kind);
+                let primitive =
+                    description.as_deref().and_then(|text| text.split_once(':')).map(|(kind, _)| kind);
                 put("primitiveKind", primitive.filter(|kind| PRIMITIVES.contains(kind)).map(Value::from));
                 put("payload", payload.clone());
             }

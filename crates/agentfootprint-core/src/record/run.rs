@@ -17,7 +17,8 @@ use super::producer::RecordingHandle;
 use crate::agent::Agent;
 use crate::events::IntoPattern;
 use crate::run::{
-    AgentRunCheckpoint, ChartRunner as _, RunBuilder, RunError, RunHandle, RunInput, RunOptions, RunOutcome, RunRecord, RunRefusal, RunReport, Runner,
+    AgentRunCheckpoint, ChartRunner as _, RunBuilder, RunError, RunHandle, RunInput, RunOptions, RunOutcome,
+    RunRecord, RunRefusal, RunReport, Runner,
 };
 
 type Begin<T> = Box<dyn FnOnce(RunOptions) -> Result<RunHandle<T>, RunRefusal> + Send>;
@@ -36,7 +37,9 @@ impl<R: Runner> RunBuilder<R> {
     pub fn record(self, options: RecordOptions) -> RecordBuilder<R::Output> {
         let structure = self.structure();
         let (runner, input, run_options) = self.into_parts();
-        RecordBuilder::new(structure, move |options| runner.start(input, options)).record_options(options).options(run_options)
+        RecordBuilder::new(structure, move |options| runner.start(input, options))
+            .record_options(options)
+            .options(run_options)
     }
 }
 
@@ -47,7 +50,11 @@ impl Agent {
     }
 
     /// Goes on from a pause and records the new leg. As [`Runner::resume`].
-    pub fn record_resume(&self, checkpoint: FlowchartCheckpoint, answer: Option<Value>) -> RecordBuilder<String> {
+    pub fn record_resume(
+        &self,
+        checkpoint: FlowchartCheckpoint,
+        answer: Option<Value>,
+    ) -> RecordBuilder<String> {
         let agent = self.clone();
         let structure = self.spec().structure().clone();
         RecordBuilder::new(structure, move |options| agent.resume(checkpoint, answer, options))
@@ -62,7 +69,10 @@ impl Agent {
 }
 
 impl<T> RecordBuilder<T> {
-    fn new(structure: Structure, begin: impl FnOnce(RunOptions) -> Result<RunHandle<T>, RunRefusal> + Send + 'static) -> Self {
+    fn new(
+        structure: Structure,
+        begin: impl FnOnce(RunOptions) -> Result<RunHandle<T>, RunRefusal> + Send + 'static,
+    ) -> Self {
         let handle = RecordingHandle::new(RecordOptions::default(), structure.clone());
         Self { begin: Box::new(begin), options: RunOptions::default(), handle, structure }
     }

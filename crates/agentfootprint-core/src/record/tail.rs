@@ -71,7 +71,8 @@ mod tests {
             tail.push(&token(index));
         }
         assert_eq!((tail.len(), tail.dropped()), (3, 5));
-        let kept: Vec<_> = tail.events().iter().map(|event| event.payload().get("tokenIndex").cloned()).collect();
+        let kept: Vec<_> =
+            tail.events().iter().map(|event| event.payload().get("tokenIndex").cloned()).collect();
         assert_eq!(kept, [5_u64, 6, 7].map(|index| Some(index.into())));
     }
 }

@@ -78,7 +78,9 @@ impl FailurePhase {
     }
 
     fn parse(word: &str) -> Option<Self> {
-        [Self::Iteration, Self::Tool, Self::Llm, Self::Unknown].into_iter().find(|phase| phase.as_str() == word)
+        [Self::Iteration, Self::Tool, Self::Llm, Self::Unknown]
+            .into_iter()
+            .find(|phase| phase.as_str() == word)
     }
 }
 
@@ -142,7 +144,9 @@ impl AgentRunCheckpoint {
         };
         match fields.get("version").and_then(Value::as_u64) {
             Some(CHECKPOINT_VERSION) => {}
-            Some(other) => return Err(bad("version", format!("version {other} is not known; this library reads 1"))),
+            Some(other) => {
+                return Err(bad("version", format!("version {other} is not known; this library reads 1")));
+            }
             None => return Err(bad("version", "expected the number 1")),
         }
         let history = fields
@@ -165,14 +169,20 @@ impl AgentRunCheckpoint {
         checkpoint.last_completed_iteration = small(number(fields, "lastCompletedIteration")?);
         checkpoint.folded = fields.get("folded").cloned();
         if let Some(identity) = fields.get("identity") {
-            checkpoint.identity =
-                Some(identity.decode().map_err(|_| bad("identity", "expected {conversationId, principal?, tenant?}"))?);
+            checkpoint.identity = Some(
+                identity
+                    .decode()
+                    .map_err(|_| bad("identity", "expected {conversationId, principal?, tenant?}"))?,
+            );
         }
         if fields.contains_key("skillCursor") {
             checkpoint.skill_cursor = Some(text(fields, "skillCursor")?);
         }
         if let Some(agent) = fields.get("agent") {
-            let id = agent.get("id").and_then(Value::as_shared_str).ok_or_else(|| bad("agent.id", "expected text"))?;
+            let id = agent
+                .get("id")
+                .and_then(Value::as_shared_str)
+                .ok_or_else(|| bad("agent.id", "expected text"))?;
             checkpoint.agent_id = Some(id.clone());
         }
         if let Some(point) = fields.get("failurePoint") {

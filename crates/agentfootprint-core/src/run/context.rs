@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agentfootprint_record::MemoryIdentity;
 use agentfootprint_record::events::{AgentEvent, EventMeta, EventName, Moment, Payload, RunFacts};
 use footprint::clock::Clock;
-use footprint::ids::RuntimeStageId;
 use footprint::error::StageError;
+use footprint::ids::RuntimeStageId;
 use footprint::scope::Scope;
 use footprint::value::{Str, Value};
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,6 @@ pub type DurabilityBarrier =
 pub struct RunContext {
     pub(crate) run_id: Str,
     pub(crate) turn_id: Str,
-    pub(crate) started_ms: u64,
     pub(crate) started: std::time::Duration,
     /// What stands in the meta of each event.
     pub(crate) facts: RunFacts,
@@ -73,11 +72,10 @@ pub(crate) struct RunParts {
 
 impl RunContext {
     pub(crate) fn new(parts: RunParts) -> Self {
-        let (started_ms, started) = (parts.clock.now_ms(), parts.clock.monotonic());
+        let started = parts.clock.monotonic();
         Self {
             run_id: parts.run_id,
             turn_id: parts.turn_id,
-            started_ms,
             started,
             facts: parts.facts,
             identity: parts.identity,

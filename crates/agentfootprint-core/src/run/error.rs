@@ -20,7 +20,9 @@ pub enum RunRefusal {
         received: String,
     },
     /// A second turn on a conversation while one is open.
-    #[error("run {run_id} of this conversation has not finished; a conversation answers one message at a time")]
+    #[error(
+        "run {run_id} of this conversation has not finished; a conversation answers one message at a time"
+    )]
     RunInFlight {
         /// The open run.
         run_id: Str,

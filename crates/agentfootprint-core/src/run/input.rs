@@ -63,7 +63,9 @@ impl RunInput {
             Value::String(text) => text.clone(),
             Value::Object(fields) => match fields.get("message") {
                 Some(Value::String(text)) => text.clone(),
-                Some(other) => return Err(refused(runner, format!("an object whose message is {}", other.kind()))),
+                Some(other) => {
+                    return Err(refused(runner, format!("an object whose message is {}", other.kind())));
+                }
                 None => return Err(refused(runner, "an object without a message")),
             },
             other => return Err(refused(runner, other.kind().to_string())),
@@ -158,7 +160,10 @@ mod tests {
             assert!(error.contains("Agent.run") && error.contains(shape), "{error}");
             assert!(!error.contains("secret"));
         }
-        let input = RunInput::from_value("Agent.run", &value!({ "message": "Hi", "identity": { "conversationId": "c" } }));
+        let input = RunInput::from_value(
+            "Agent.run",
+            &value!({ "message": "Hi", "identity": { "conversationId": "c" } }),
+        );
         assert_eq!(&*input.unwrap().identity.unwrap().conversation_id, "c");
     }
 }

@@ -188,7 +188,10 @@ mod tests {
         ledger.note_synthetic(IntegrityCheck::WireInvariant);
         ledger.note_work();
         let (_, counts) = ledger.rows().next().unwrap();
-        assert_eq!((counts.checked, counts.findings, counts.last_fired_at, counts.synthetic), (2, 1, Some(7), 1));
+        assert_eq!(
+            (counts.checked, counts.findings, counts.last_fired_at, counts.synthetic),
+            (2, 1, Some(7), 1)
+        );
         assert!(ledger.work_existed());
     }
 }

@@ -80,7 +80,10 @@ pub(crate) struct Launch<T> {
 }
 
 /// Makes the run. Nothing happens before its handle is awaited.
-pub(crate) fn launch<T: Send + 'static>(launch: Launch<T>, options: RunOptions) -> Result<RunHandle<T>, RunRefusal> {
+pub(crate) fn launch<T: Send + 'static>(
+    launch: Launch<T>,
+    options: RunOptions,
+) -> Result<RunHandle<T>, RunRefusal> {
     let effects = effects_of(&options);
     let (clock, ids) = (effects.clock(), effects.ids());
     let now = clock.now_ms();

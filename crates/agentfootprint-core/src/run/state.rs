@@ -60,7 +60,11 @@ impl StageCx {
     }
 
     /// Appends to a list.
-    pub(crate) fn append(&self, key: &'static str, items: impl IntoIterator<Item = Value>) -> Result<(), StageError> {
+    pub(crate) fn append(
+        &self,
+        key: &'static str,
+        items: impl IntoIterator<Item = Value>,
+    ) -> Result<(), StageError> {
         let mut list = self.list(key)?;
         list.extend(items);
         self.set(key, list)

@@ -77,6 +77,10 @@ impl CheckpointTracker {
             Bracket::Llm => (FailurePhase::Llm, Some(Str::from("call-llm"))),
             Bracket::Tool(name) => (FailurePhase::Tool, Some(name.clone())),
         };
-        FailurePoint { iteration: tracked.current.max(tracked.last_completed.saturating_add(1)), phase, stage }
+        FailurePoint {
+            iteration: tracked.current.max(tracked.last_completed.saturating_add(1)),
+            phase,
+            stage,
+        }
     }
 }

@@ -72,9 +72,8 @@ impl AgentTurn {
 
     /// The turn's own instance of `T`, created on first use: where a feature keeps its per-run data.
     pub(crate) fn of<T: Any + Default + Send + Sync>(&self) -> Arc<T> {
-        let entry = Arc::clone(
-            lock(&self.more).entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default())),
-        );
+        let entry =
+            Arc::clone(lock(&self.more).entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default())));
         // The map is keyed by the type, so the downcast always succeeds.
         entry.downcast::<T>().unwrap_or_default()
     }

@@ -12,7 +12,8 @@ use serde::de::DeserializeOwned;
 use super::context::ToolContext;
 use super::declare::{
     ColumnType, CredentialNeed, RepeatedWhen, ResultCeiling, ResultClass, ToolDeclarations, ToolDefError,
-    ToolDefProblem, ToolExtensions, ToolOwner, assert_arguments_from, assert_composed_of, assert_result_columns,
+    ToolDefProblem, ToolExtensions, ToolOwner, assert_arguments_from, assert_composed_of,
+    assert_result_columns,
 };
 use super::handler::{BoxedCall, TypedHandler, derived_schema};
 use super::name::ToolNamePolicy;
@@ -228,7 +229,8 @@ impl<A> ToolBuilder<A> {
         S: Into<Str>,
         C: Into<ColumnType>,
     {
-        self.declared.result_columns = columns.into_iter().map(|(name, column)| (name.into(), column.into())).collect();
+        self.declared.result_columns =
+            columns.into_iter().map(|(name, column)| (name.into(), column.into())).collect();
         let given = assert_result_columns(&self.declared.result_columns);
         let is_empty = self.declared.result_columns.is_empty();
         self.note_empty(is_empty, given)
@@ -312,14 +314,24 @@ impl<A> ToolBuilder<A> {
 
     /// Checks everything and builds the tool, or reports every fault at once.
     pub fn build(self) -> Result<Tool, ToolDefError> {
-        let Self { name, description, input_schema, declared, extensions, handler, policy, mut problems, .. } = self;
+        let Self {
+            name, description, input_schema, declared, extensions, handler, policy, mut problems, ..
+        } = self;
         if let Err(error) = policy.admit(&name) {
-            problems.push(ToolDefProblem::new("name", error.reason.to_string(), format!("call it `{}`", error.suggestion)));
+            problems.push(ToolDefProblem::new(
+                "name",
+                error.reason.to_string(),
+                format!("call it `{}`", error.suggestion),
+            ));
         }
         let input_schema = input_schema.unwrap_or_else(ToolSchema::no_input);
         declared.check(&name, &input_schema, &mut problems);
         let Some(handler) = handler else {
-            problems.push(ToolDefProblem::new("handler", "nothing", "give the tool something to run with `.handler(..)`"));
+            problems.push(ToolDefProblem::new(
+                "handler",
+                "nothing",
+                "give the tool something to run with `.handler(..)`",
+            ));
             return Err(ToolDefError { tool: name.to_string(), problems });
         };
         if problems.is_empty() {

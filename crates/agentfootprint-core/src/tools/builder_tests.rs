@@ -115,14 +115,16 @@ fn every_fault_is_reported_at_once() {
     let error = Tool::builder("x").narrow_by(["a"]).handler(|_: Value, _| async {}).build().unwrap_err();
     assert!(error.to_string().contains("parameters without a ceiling; declare `result_ceiling` first"));
     let none: [&str; 0] = [];
-    let error = Tool::builder("x").composed_of(none).arguments_from(none).handler(|_: Value, _| async {}).build();
+    let error =
+        Tool::builder("x").composed_of(none).arguments_from(none).handler(|_: Value, _| async {}).build();
     assert_eq!(
         error.unwrap_err().to_string(),
         "tool `x` cannot be built (2 problems)\n\
          - composedOf: an empty list; name registered tools, or leave it out\n\
          - argumentsFrom: an empty list; name registered tools, or leave it out"
     );
-    let lenient = Tool::builder("crm.get").name_policy(ToolNamePolicy::Lenient).handler(|_: Value, _| async {});
+    let lenient =
+        Tool::builder("crm.get").name_policy(ToolNamePolicy::Lenient).handler(|_: Value, _| async {});
     assert_eq!(lenient.build().unwrap().name(), "crm.get");
 }
 
@@ -130,7 +132,8 @@ fn every_fault_is_reported_at_once() {
 #[test]
 fn a_tool_is_identified_by_its_value_and_keeps_its_extensions() {
     struct Store(u8);
-    let tool = Tool::builder("a").extension(Arc::new(Store(7))).handler(|_: Value, _| async {}).build().unwrap();
+    let tool =
+        Tool::builder("a").extension(Arc::new(Store(7))).handler(|_: Value, _| async {}).build().unwrap();
     assert!(tool.ptr_eq(&tool.clone()));
     let wrapped = tool.with_handler(Arc::clone(tool.handler()));
     assert!(!tool.ptr_eq(&wrapped));

@@ -237,7 +237,8 @@ mod tests {
         ctx.progress("no one listens");
         assert!(ctx.run_id().is_none() && ctx.session_id().is_none() && ctx.turn_id().is_none());
         assert!(ctx.teardown_scopes().is_empty());
-        let refused = ctx.on_teardown(TeardownOptions::new(TeardownScope::Call), Cleanup::new(|| async { Ok(()) }));
+        let refused =
+            ctx.on_teardown(TeardownOptions::new(TeardownScope::Call), Cleanup::new(|| async { Ok(()) }));
         assert_eq!(
             refused.unwrap_err().to_string(),
             "an offline call has no teardown scope `call`; it has none"

@@ -11,8 +11,9 @@ use thiserror::Error;
 use super::failure::PauseRequest;
 use super::output::ToolOutput;
 
-pub(crate) type InnerCall =
-    dyn Fn(String, Value) -> Pin<Box<dyn Future<Output = Result<ToolOutput, InnerCallError>> + Send>> + Send + Sync;
+pub(crate) type InnerCall = dyn Fn(String, Value) -> Pin<Box<dyn Future<Output = Result<ToolOutput, InnerCallError>> + Send>>
+    + Send
+    + Sync;
 
 /// Calls other tools of the agent from inside a tool. The inner call is the outer call's work: its result comes back
 /// exactly as the inner tool gave it, and nothing of it reaches the model by itself.
@@ -33,7 +34,11 @@ impl ToolDispatch {
     }
 
     /// Calls it.
-    pub async fn call(&self, name: impl Into<String>, args: impl Into<Value>) -> Result<ToolOutput, InnerCallError> {
+    pub async fn call(
+        &self,
+        name: impl Into<String>,
+        args: impl Into<Value>,
+    ) -> Result<ToolOutput, InnerCallError> {
         (self.call)(name.into(), args.into()).await
     }
 }

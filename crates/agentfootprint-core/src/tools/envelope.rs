@@ -125,7 +125,9 @@ impl ToolEffect {
                 match (text("instructionId"), text("deliveryLease").and_then(Lease::listed)) {
                     (None, _) => malformed("instructionId is missing or blank"),
                     (Some(_), None) => malformed("deliveryLease is not next-call or until-skill-exit"),
-                    (Some(id), Some(lease)) => Some(Self::RequireInstruction { instruction_id: id.into(), lease }),
+                    (Some(id), Some(lease)) => {
+                        Some(Self::RequireInstruction { instruction_id: id.into(), lease })
+                    }
                 }
             }
             EffectKind::Other(_) => None,
@@ -164,7 +166,8 @@ pub fn read_envelope(value: &Value) -> EnvelopeReading {
     let Some(effects) = members.get("effects") else {
         return if status.is_some() { EnvelopeReading::NearMiss } else { EnvelopeReading::Data };
     };
-    let Some(effects) = effects.as_array().and_then(|list| list.iter().map(ToolEffect::read).collect::<Option<Vec<_>>>())
+    let Some(effects) =
+        effects.as_array().and_then(|list| list.iter().map(ToolEffect::read).collect::<Option<Vec<_>>>())
     else {
         return EnvelopeReading::Data;
     };
@@ -199,10 +202,16 @@ mod tests {
         ], "status": "partial" }));
         assert_eq!(read.content, value!({ "rows": 2 }));
         assert_eq!(read.status, Some(ToolResultStatus::Partial));
-        assert!(matches!(&read.effects[0], ToolEffect::ProposeTransition { target_skill_id, .. } if &**target_skill_id == "billing"));
+        assert!(
+            matches!(&read.effects[0], ToolEffect::ProposeTransition { target_skill_id, .. } if &**target_skill_id == "billing")
+        );
         assert!(matches!(&read.effects[1], ToolEffect::RequireInstruction { lease: Lease::NextCall, .. }));
-        assert!(matches!(&read.effects[2], ToolEffect::Malformed { fault, .. } if fault.contains("targetSkillId")));
-        assert!(matches!(&read.effects[3], ToolEffect::Malformed { fault, .. } if fault.contains("deliveryLease")));
+        assert!(
+            matches!(&read.effects[2], ToolEffect::Malformed { fault, .. } if fault.contains("targetSkillId"))
+        );
+        assert!(
+            matches!(&read.effects[3], ToolEffect::Malformed { fault, .. } if fault.contains("deliveryLease"))
+        );
         for word in ToolResultStatus::WORDS {
             let value = value!({ "content": null, "effects": [], "status": (*word) });
             assert_eq!(envelope(value).status, ToolResultStatus::listed(word));

@@ -123,7 +123,9 @@ impl PauseRequest {
     /// key the pause data keeps for itself: a tool's question must not read as another kind of gate.
     pub(crate) fn members(&self) -> Object {
         match &self.data {
-            Value::Object(members) if !RESERVED.iter().any(|key| members.contains_key(key)) => members.clone(),
+            Value::Object(members) if !RESERVED.iter().any(|key| members.contains_key(key)) => {
+                members.clone()
+            }
             Value::Null => Object::new(),
             other => {
                 let mut out = Object::new();

@@ -45,36 +45,37 @@ pub use agentfootprint_record::events::words::{
 pub use self::builder::ToolBuilder;
 pub use self::context::ToolContext;
 pub use self::credentials::{
-    ApiKey, Basic, Bearer, Credential, CredentialAccess, CredentialError, CredentialHeaders, CredentialProvider,
-    CredentialRequest, CredentialResponse, HeaderCredential, Secret,
+    ApiKey, Basic, Bearer, Credential, CredentialAccess, CredentialError, CredentialHeaders,
+    CredentialProvider, CredentialRequest, CredentialResponse, HeaderCredential, Secret,
 };
 pub use self::declare::{
-    ColumnKind, ColumnType, CredentialNeed, RepeatedWhen, ResultCeiling, ResultClass, ToolDeclarations, ToolDefError,
-    ToolDefProblem, ToolExtensions, ToolOwner, assert_arguments_from, assert_composed_of, assert_needs, assert_owner,
-    assert_result_ceiling, assert_result_columns, assert_result_kind, assert_wants,
+    ColumnKind, ColumnType, CredentialNeed, RepeatedWhen, ResultCeiling, ResultClass, ToolDeclarations,
+    ToolDefError, ToolDefProblem, ToolExtensions, ToolOwner, assert_arguments_from, assert_composed_of,
+    assert_needs, assert_owner, assert_result_ceiling, assert_result_columns, assert_result_kind,
+    assert_wants,
 };
-pub(crate) use self::dispatch::{resume_batch, run_batch};
 pub use self::dispatch::{ToolFate, tool_fate};
+pub(crate) use self::dispatch::{resume_batch, run_batch};
 pub use self::dispatch_door::{InnerCallError, ToolDispatch};
 pub use self::envelope::{EnvelopeReading, ToolEffect, ToolEnvelope, read_envelope};
 pub use self::failure::{PauseRequest, ToolError, ToolFailure, ask_human, pause_here};
 #[doc(hidden)]
 pub use self::handler::BoxedCall;
-pub(crate) use self::middleware::{DecisionRow, Ledger};
 pub use self::middleware::{
-    ApproveOnce, AskPayload, MessageContext, MessageMiddleware, MessageOutcome, ToolCallContext, ToolCallOutcome, ToolHooks,
-    ToolMiddleware, ToolResultContext, ToolResultOutcome,
+    ApproveOnce, AskPayload, MessageContext, MessageMiddleware, MessageOutcome, ToolCallContext,
+    ToolCallOutcome, ToolHooks, ToolMiddleware, ToolResultContext, ToolResultOutcome,
 };
+pub(crate) use self::middleware::{DecisionRow, Ledger};
 pub use self::name::{BadName, MAX_TOOL_NAME, ToolNameError, ToolNamePolicy, check_tool_name, reserved};
 #[doc(hidden)]
 pub use self::output::kind as output_kind;
 pub use self::output::{IntoToolFailure, IntoToolOutput, NO_TOOL_VALUE, ToolOutput, render};
-pub(crate) use self::people::{check_answer, public_pause_data, settle_abandoned};
 pub use self::people::{
-    AskComponent, Assembler, CheckIn, CheckInDecision, CheckInOptions, CheckInSituation, DecisionBuilder, DecisionValue,
-    Demand, Evidence, EvidenceInput, EvidenceUnit, ResumeAnswer, Scorer, check_in_approved, check_in_declined,
-    pause_demands_decision,
+    AskComponent, Assembler, CheckIn, CheckInDecision, CheckInOptions, CheckInSituation, DecisionBuilder,
+    DecisionValue, Demand, Evidence, EvidenceInput, EvidenceUnit, ResumeAnswer, Scorer, check_in_approved,
+    check_in_declined, pause_demands_decision,
 };
+pub(crate) use self::people::{check_answer, public_pause_data, settle_abandoned};
 pub use self::permission::{
     CallSequence, CheckError, PermissionChecker, PermissionDecision, PermissionPolicy, PermissionRequest,
     PermissionVerdict, PolicyError, PolicyRules, SequenceCall, SequencePolicy, skill_of_target,
@@ -83,8 +84,8 @@ pub use self::provider::{ToolListContext, ToolProvider, ToolProviderError};
 pub use self::registry::ToolSetError;
 pub(crate) use self::registry::check_tool_set;
 pub use self::schema::ToolSchema;
-pub use self::sessions::{Cleanup, TeardownError, TeardownOptions, TeardownScope};
 pub(crate) use self::sessions::tear_down;
+pub use self::sessions::{Cleanup, TeardownError, TeardownOptions, TeardownScope};
 pub use self::tool::{IntoTool, Tool, ToolHandler};
 pub(crate) use self::tooling::Tooling;
 pub use self::validate::{ArgIssue, ArgValidator, MAX_ISSUES, reduce_schema};

@@ -54,7 +54,9 @@ pub enum ToolSetError {
     )]
     InertCheckIn,
     /// A composed tool names a tool the agent does not have.
-    #[error("tool `{tool}` is composed of `{missing}`, which the agent does not have; register it or correct the name")]
+    #[error(
+        "tool `{tool}` is composed of `{missing}`, which the agent does not have; register it or correct the name"
+    )]
     ComposedOfDrift {
         /// The composed tool.
         tool: String,
@@ -118,9 +120,15 @@ pub(crate) fn check_tool_set(
 }
 
 /// Every tool once, with its source. One name belongs to one tool; two pieces may share the same value.
-fn held<'a>(tools: &'a [Tool], injections: &'a [Injection], problems: &mut Vec<ToolSetError>) -> Vec<Held<'a>> {
-    let registered =
-        tools.iter().enumerate().map(|(at, tool)| Held { tool, source: format!("registered tool {}", at + 1) });
+fn held<'a>(
+    tools: &'a [Tool],
+    injections: &'a [Injection],
+    problems: &mut Vec<ToolSetError>,
+) -> Vec<Held<'a>> {
+    let registered = tools
+        .iter()
+        .enumerate()
+        .map(|(at, tool)| Held { tool, source: format!("registered tool {}", at + 1) });
     let carried = injections.iter().flat_map(|injection| {
         let source = format!("{} `{}`", injection.flavor().word(), injection.id());
         injection.content().tools.iter().map(move |tool| Held { tool, source: source.clone() })
@@ -202,7 +210,9 @@ mod tests {
         let (a, other) = (plain("a").build().unwrap(), plain("a").build().unwrap());
         assert_eq!(
             check(&[a.clone(), other], &Tooling::default()),
-            ["two different tools are called `a`: registered tool 1 and registered tool 2; the model calls by name"]
+            [
+                "two different tools are called `a`: registered tool 1 and registered tool 2; the model calls by name"
+            ]
         );
         // The same value registered twice is one claim.
         assert_eq!(check(&[a.clone(), a], &Tooling::default()), Vec::<String>::new());
@@ -246,7 +256,10 @@ mod tests {
     fn options_nothing_can_reach_are_refused() {
         let configured = Tooling { check_in: Some(CheckInOptions::new()), ..Tooling::default() };
         let plain = plain("a").build().unwrap();
-        assert!(check(std::slice::from_ref(&plain), &configured)[0].starts_with("`check_in` is configured, but no registered tool"));
+        assert!(
+            check(std::slice::from_ref(&plain), &configured)[0]
+                .starts_with("`check_in` is configured, but no registered tool")
+        );
         let tell = check_tool_set(&[plain], &[], &Tooling::default(), OnAuthorizationRequired::TellModel);
         assert_eq!(
             tell[0].to_string(),

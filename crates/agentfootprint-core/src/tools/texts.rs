@@ -9,9 +9,11 @@ use super::validate::ArgIssue;
 
 /// Arguments that do not fit the schema (TOOL-17).
 pub(crate) fn invalid_args(tool: &str, issues: &[ArgIssue]) -> String {
-    let mut out = format!("The call to `{tool}` was not executed: its arguments do not fit the input schema.");
+    let mut out =
+        format!("The call to `{tool}` was not executed: its arguments do not fit the input schema.");
     for issue in issues {
-        let place = if issue.path.is_empty() { "the arguments".to_owned() } else { format!("`{}`", issue.path) };
+        let place =
+            if issue.path.is_empty() { "the arguments".to_owned() } else { format!("`{}`", issue.path) };
         let _ = match (&*issue.expected, issue.got) {
             (_, "missing") => write!(out, "\n- {place}: required, and missing"),
             ("no additional properties", _) => write!(out, "\n- {place}: the schema has no such property"),
@@ -42,7 +44,9 @@ pub(crate) fn not_served<'a>(tool: &str, callable: impl Iterator<Item = &'a str>
 
 /// A tool whose supplier took it back.
 pub(crate) fn withdrawn(tool: &str) -> String {
-    format!("Nothing ran: `{tool}` was withdrawn by whoever supplied it, and nothing else answers to that name.")
+    format!(
+        "Nothing ran: `{tool}` was withdrawn by whoever supplied it, and nothing else answers to that name."
+    )
 }
 
 /// A denial without a text of its own. The beginning is a recording contract.
@@ -69,14 +73,23 @@ pub(crate) fn panicked(tool: &str) -> String {
 }
 
 /// A result over the tool's own ceiling (TOOL-73).
-pub(crate) fn over_ceiling(tool: &str, size: usize, max: usize, narrow_by: Option<&[footprint::value::Str]>) -> String {
+pub(crate) fn over_ceiling(
+    tool: &str,
+    size: usize,
+    max: usize,
+    narrow_by: Option<&[footprint::value::Str]>,
+) -> String {
     let mut out = format!(
         "`{tool}` ran, but its result has {size} characters and the tool allows {max}. None of the data was returned."
     );
     match narrow_by {
         Some(names) => {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-            let _ = write!(out, " Call it again with a narrower request; it can be narrowed by {}.", names.join(", "));
+            let _ = write!(
+                out,
+                " Call it again with a narrower request; it can be narrowed by {}.",
+                names.join(", ")
+            );
         }
         None => out.push_str(" Call it again with a narrower request."),
     }
@@ -171,7 +184,8 @@ mod tests {
     /// Proves TOOL-17, TOOL-4, TOOL-5.
     #[test]
     fn refusals_read_as_facts_with_a_way_on() {
-        let issue = |path: &str, expected: &str, got| ArgIssue { path: path.into(), expected: expected.into(), got };
+        let issue =
+            |path: &str, expected: &str, got| ArgIssue { path: path.into(), expected: expected.into(), got };
         assert_eq!(
             invalid_args(
                 "book",
@@ -194,7 +208,10 @@ mod tests {
             "Nothing ran: no tool `forecast` was available to this call. Tools that can be called: `weather`, `stock`."
         );
         // An emptied list is left out, not denied.
-        assert_eq!(not_served("x", std::iter::empty()), "Nothing ran: no tool `x` was available to this call.");
+        assert_eq!(
+            not_served("x", std::iter::empty()),
+            "Nothing ran: no tool `x` was available to this call."
+        );
         assert_eq!(
             unreadable_args("book", "expected a comma"),
             "The call to `book` was not executed: its arguments could not be read (expected a comma). Send them again as \

@@ -120,7 +120,10 @@ impl Tool {
 
 impl fmt::Debug for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tool").field("schema", &self.0.schema).field("declared", &self.0.declared).finish_non_exhaustive()
+        f.debug_struct("Tool")
+            .field("schema", &self.0.schema)
+            .field("declared", &self.0.declared)
+            .finish_non_exhaustive()
     }
 }
 

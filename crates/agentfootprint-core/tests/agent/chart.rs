@@ -11,7 +11,7 @@ use crate::support::*;
 
 /// The nodes of a chart in the order of their declaration, subflows in braces, branches in brackets, a loop as `^target`.
 fn nodes(agent: &Agent) -> String {
-    let structure = Value::from_serialize(agent.spec().structure()).unwrap();
+    let structure = agent.spec().structure().to_value().unwrap();
     let mut out = String::new();
     write(&structure, &mut out);
     out
@@ -118,7 +118,11 @@ fn the_chart_is_as_it_is_drawn() {
                 builder = builder.tool(looking("seen"));
             }
             let agent = builder.build().unwrap();
-            assert_eq!(nodes(&agent), drawn(mode == AgentReactMode::DynamicGrouped, with), "{mode:?} {bits:04b}");
+            assert_eq!(
+                nodes(&agent),
+                drawn(mode == AgentReactMode::DynamicGrouped, with),
+                "{mode:?} {bits:04b}"
+            );
         }
     }
     let no_wrap_up = plain().tool(looking("seen")).wrap_up_at_max_iterations(false).build().unwrap();
@@ -127,11 +131,18 @@ fn the_chart_is_as_it_is_drawn() {
     let script = Script::new([]).with_capabilities(thoughtful);
     let with = Mounts { thinking: true, ..Mounts::default() };
     assert_eq!(nodes(&agent(&script).build().unwrap()), drawn(false, with));
-    assert_eq!(nodes(&agent(&script).no_thinking_handler().build().unwrap()), drawn(false, Mounts::default()));
+    assert_eq!(
+        nodes(&agent(&script).no_thinking_handler().build().unwrap()),
+        drawn(false, Mounts::default())
+    );
 }
 
 fn late_rule() -> RawInjection {
-    let tool = Tool::builder("late_tool").description("Late.").handler(|_: Value, _| async { "late" }).build().unwrap();
+    let tool = Tool::builder("late_tool")
+        .description("Late.")
+        .handler(|_: Value, _| async { "late" })
+        .build()
+        .unwrap();
     RawInjection::new("late", ContextSource::Instructions)
         .trigger(Trigger::Rule(Predicate::new(|cx| cx.iteration() > 2)))
         .system_prompt("Now hurry.")
@@ -153,7 +164,8 @@ async fn classic_keeps_what_the_first_iteration_composed() {
         let (report, heard) = run(&agent, "go").await;
         assert_eq!(report.answer().unwrap(), "done");
         let (first, third) = (script.request(0), script.request(2));
-        let prompt = |request: &agentfootprint_core::llm::LlmRequest| request.system_prompt().unwrap().to_string();
+        let prompt =
+            |request: &agentfootprint_core::llm::LlmRequest| request.system_prompt().unwrap().to_string();
         assert_eq!(prompt(&first), "Be calm.");
         assert_eq!(prompt(&third).contains("Now hurry."), follows, "{mode:?}");
         assert_eq!(third.tools.iter().any(|tool| &*tool.name == "late_tool"), follows, "{mode:?}");
@@ -161,7 +173,11 @@ async fn classic_keeps_what_the_first_iteration_composed() {
         let composed = heard.of("context.slot_composed");
         let of = |slot: &str| composed.iter().filter(|row| row["slot"].as_str() == Some(slot)).count();
         let static_slots = if follows { 3 } else { 1 };
-        assert_eq!((of("system-prompt"), of("messages"), of("tools")), (static_slots, 3, static_slots), "{mode:?}");
+        assert_eq!(
+            (of("system-prompt"), of("messages"), of("tools")),
+            (static_slots, 3, static_slots),
+            "{mode:?}"
+        );
     }
 }
 
@@ -193,13 +209,16 @@ async fn grouped_and_flat_run_the_same_turn() {
         let (report, heard) = run(&agent, "go").await;
         let requests: Vec<Value> = (0..script.calls())
             .map(|at| {
-                let mut request = Value::from_serialize(&script.request(at)).unwrap().as_object().unwrap().clone();
+                let mut request =
+                    Value::from_serialize(&script.request(at)).unwrap().as_object().unwrap().clone();
                 request.remove("cacheMarkers");
                 Value::from(request)
             })
             .collect();
-        let routes: Vec<Value> = heard.of("agent.route_decided").iter().map(|route| route["chosen"].clone()).collect();
-        let keys = ["history", "totalInputTokens", "totalOutputTokens", "totalCacheReadTokens", "finalContent"];
+        let routes: Vec<Value> =
+            heard.of("agent.route_decided").iter().map(|route| route["chosen"].clone()).collect();
+        let keys =
+            ["history", "totalInputTokens", "totalOutputTokens", "totalCacheReadTokens", "finalContent"];
         let states: Vec<Option<Value>> = keys.iter().map(|key| state(&report, key)).collect();
         seen.push((report.answer().unwrap().clone(), requests, routes, states));
     }

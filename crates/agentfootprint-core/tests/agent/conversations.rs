@@ -1,6 +1,8 @@
 use agentfootprint_core::agent::Agent;
 use agentfootprint_core::llm::{LlmError, LlmErrorKind};
-use agentfootprint_core::run::{AgentRunCheckpoint, NoConversationReason, RunInput, RunOptions, RunRefusal, Runner};
+use agentfootprint_core::run::{
+    AgentRunCheckpoint, NoConversationReason, RunInput, RunOptions, RunRefusal, Runner,
+};
 use agentfootprint_core::tools::{CheckIn, Tool};
 use agentfootprint_core::tools::{MessageContext, MessageMiddleware, MessageOutcome};
 use footprint::value::Value;
@@ -23,7 +25,11 @@ impl MessageMiddleware for NoSecrets {
         &self,
         message: &MessageContext,
     ) -> Result<MessageOutcome, Box<dyn std::error::Error + Send + Sync>> {
-        Ok(if message.content.contains("secret") { MessageOutcome::deny("no secrets") } else { MessageOutcome::allow() })
+        Ok(if message.content.contains("secret") {
+            MessageOutcome::deny("no secrets")
+        } else {
+            MessageOutcome::allow()
+        })
     }
 }
 
@@ -74,7 +80,12 @@ async fn a_crashed_turn_goes_on_from_its_checkpoint() {
 }
 
 fn asking() -> Tool {
-    Tool::builder("look").description("Looks.").check_in(CheckIn::Always).handler(|_: Value, _| async { "seen" }).build().unwrap()
+    Tool::builder("look")
+        .description("Looks.")
+        .check_in(CheckIn::Always)
+        .handler(|_: Value, _| async { "seen" })
+        .build()
+        .unwrap()
 }
 
 fn talker() -> (Agent, Script) {
@@ -89,7 +100,10 @@ async fn an_open_question_blocks_the_next_turn() {
     let talk = agent.conversation(RunOptions::new());
     assert!(talk.follow_up("go").await.unwrap().paused().is_some());
     let refusal = talk.follow_up("hello?").await.unwrap_err();
-    assert!(matches!(&refusal, RunRefusal::PendingQuestion { tool_name, .. } if &**tool_name == "look"), "{refusal}");
+    assert!(
+        matches!(&refusal, RunRefusal::PendingQuestion { tool_name, .. } if &**tool_name == "look"),
+        "{refusal}"
+    );
     assert_eq!(script.calls(), 1);
     assert_eq!(talk.pending_question().unwrap().tool_call_id(), Some("c1"));
     let refusal = talk.resume(None).await.unwrap_err();
@@ -109,10 +123,10 @@ async fn a_resumed_turn_is_a_new_leg_of_the_same_turn() {
     let heard = Heard::default();
     let paused = agent.run("go").options(heard.options()).await;
     let question = paused.paused().unwrap();
-    assert_eq!(heard.names().iter().rev().take(2).map(String::as_str).collect::<Vec<_>>(), [
-        "integrity.disposition",
-        "pause.request",
-    ]);
+    assert_eq!(
+        heard.names().iter().rev().take(2).map(String::as_str).collect::<Vec<_>>(),
+        ["integrity.disposition", "pause.request",]
+    );
     let stored = question.checkpoint.to_json();
     let checkpoint = || footprint::pause::FlowchartCheckpoint::from_json(&stored).unwrap();
     let told = Heard::default();

@@ -15,7 +15,7 @@ fn note(log: &Log, text: &str) -> impl Fn(&agentfootprint_record::events::Event)
 }
 
 fn emit(hub: &EventHub, name: &str) {
-    hub.emit(CustomEvent::new(name, json!({})), 1).unwrap();
+    hub.emit(CustomEvent { name: name.into(), payload: json!({}) }, 1).unwrap();
 }
 
 /// Proves EVT-9, EVT §4: listeners are told in the order they came, whatever their pattern.
@@ -74,7 +74,8 @@ fn a_panicking_listener_does_not_silence_the_others() {
 fn what_could_never_be_heard_is_refused() {
     let hub = EventHub::new();
     assert!(hub.on("agent.turn_strat", |_| {}).is_err());
-    assert!(hub.emit(CustomEvent::new("agentfootprint.agent.turn_start", json!({})), 1).is_err());
+    let reserved = CustomEvent { name: "agentfootprint.agent.turn_start".into(), payload: json!({}) };
+    assert!(hub.emit(reserved, 1).is_err());
 }
 
 /// Proves AGT §2: the agent's hub hears every run, a run's hub its own.

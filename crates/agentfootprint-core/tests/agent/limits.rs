@@ -1,6 +1,6 @@
 use agentfootprint_core::agent::{AgentBuilder, CostBudget, OutputOptions, Typed};
 use agentfootprint_core::llm::{LlmResponse, ModelPrices, StaticPricing, Usage};
-use agentfootprint_core::run::Runner;
+use agentfootprint_core::run::RunReport;
 use footprint::value::Value;
 
 use crate::support::*;
@@ -58,7 +58,8 @@ async fn a_wrap_up_is_asked_for_once_and_without_tools() {
         assert_eq!(heard.of("agent.budget_exhausted")[0]["action"], json!("wrapped-up"));
         let stopped = report.record.stopped_early().unwrap();
         assert_eq!((&stopped["wrappedUp"], &stopped["answerWasEmpty"]), (&json!(true), &json!(false)));
-        let routes: Vec<Value> = heard.of("agent.route_decided").iter().map(|route| route["chosen"].clone()).collect();
+        let routes: Vec<Value> =
+            heard.of("agent.route_decided").iter().map(|route| route["chosen"].clone()).collect();
         let mut expected = vec![json!("tool-calls"); limit as usize - 1];
         expected.extend([json!("wrap-up"), json!("final")]);
         assert_eq!(routes, expected);
@@ -94,7 +95,8 @@ async fn an_answer_in_time_is_no_early_stop() {
 /// Proves P-8, AGT-88: a budget that warns says so once; one that halts ends the loop without a wrap-up.
 #[tokio::test]
 async fn a_cost_budget_warns_once_or_ends_the_loop() {
-    let replies = || Script::by(|at, _| Ok(billed(if at < 2 { look(&format!("c{at}")) } else { say("done") })));
+    let replies =
+        || Script::by(|at, _| Ok(billed(if at < 2 { look(&format!("c{at}")) } else { say("done") })));
     let warning = priced(busy(&replies()), CostBudget::warn(0.5)).build().unwrap();
     let (report, heard) = run(&warning, "go").await;
     assert_eq!(report.answer().unwrap(), "done");
@@ -145,7 +147,8 @@ async fn an_answer_is_asked_again_as_often_as_declared() {
 async fn after_an_early_stop_the_answer_is_judged_and_not_asked_again() {
     let script = Script::by(|at, _| Ok(if at == 0 { look("c0") } else { say("no JSON") }));
     let options = OutputOptions::new().retries(3);
-    let agent = busy(&script).max_iterations(1).output_schema(Typed::<Ticket>::new(), options).build().unwrap();
+    let agent =
+        busy(&script).max_iterations(1).output_schema(Typed::<Ticket>::new(), options).build().unwrap();
     let (report, heard) = run(&agent, "go").await;
     assert_eq!(report.answer().unwrap(), "no JSON");
     assert_eq!(script.calls(), 2);
@@ -164,6 +167,6 @@ async fn an_answer_reads_as_its_type() {
     assert!(agent.parse_output::<Ticket>("{}").is_err());
 }
 
-fn checkpoint_of(report: &agentfootprint_core::run::RunReport<String>) -> Vec<Value> {
+fn checkpoint_of(report: &RunReport<String>) -> Vec<Value> {
     report.record.checkpoint().unwrap().history.iter().cloned().collect()
 }

@@ -1,5 +1,5 @@
 use agentfootprint_core::agent::{OutputOptions, RunConfig, Typed};
-use agentfootprint_core::run::{RunError, Runner};
+use agentfootprint_core::run::RunError;
 use agentfootprint_core::tools::{MessageContext, MessageMiddleware, MessageOutcome};
 use agentfootprint_record::events::words::MessagePhase;
 use async_trait::async_trait;
@@ -53,7 +53,10 @@ async fn a_rewritten_message_is_the_only_one_on_the_record() {
     assert_eq!(state(&report, "userMessage"), Some(json!("card <card>")));
     assert!(!report.record.checkpoint().unwrap().to_json().contains("4111"));
     let row = &state(&report, "middlewareDecisions").unwrap()[0];
-    assert_eq!((&row["moment"], &row["outcome"], &row["changed"]), (&json!("input"), &json!("allow"), &json!(true)));
+    assert_eq!(
+        (&row["moment"], &row["outcome"], &row["changed"]),
+        (&json!("input"), &json!("allow"), &json!(true))
+    );
     assert_eq!((&row["before"], &row["after"]), (&json!("card 4111"), &json!("card <card>")));
     assert_eq!(heard.count("middleware.decision"), 2);
 }
@@ -72,7 +75,9 @@ async fn a_denied_message_is_on_no_channel() {
         .build()
         .unwrap();
     let (report, heard) = run(&agent, "the secret plan").await;
-    let Err(RunError::MessageDenied { reason, phase, middleware }) = &report.outcome else { panic!("{report:?}") };
+    let Err(RunError::MessageDenied { reason, phase, middleware }) = &report.outcome else {
+        panic!("{report:?}")
+    };
     assert_eq!((&**phase, &**middleware), ("input", "gate"));
     assert!(reason.contains("the policy store is down"));
     assert_eq!(report.error().unwrap().code(), Some("ERR_MESSAGE_DENIED"));
@@ -112,7 +117,9 @@ async fn a_denied_answer_is_not_delivered() {
 async fn an_answer_the_chain_broke_is_not_asked_again() {
     let sign = Link("sign", |message| {
         Ok(match message.phase {
-            MessagePhase::Output => MessageOutcome::allow_with(format!("{} -- me", message.content), "signed"),
+            MessagePhase::Output => {
+                MessageOutcome::allow_with(format!("{} -- me", message.content), "signed")
+            }
             _ => MessageOutcome::allow(),
         })
     });

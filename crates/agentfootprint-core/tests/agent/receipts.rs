@@ -7,7 +7,9 @@ fn receipts(report: &agentfootprint_core::run::RunReport<String>) -> Vec<Value> 
     let log = &report.record.snapshot().commit_log;
     log.iter()
         .filter(|bundle| &*bundle.stage_id == "call-llm")
-        .flat_map(|bundle| bundle.rows.iter().filter(|row| &*row.path == "receipt").map(|row| row.value.to_value()))
+        .flat_map(|bundle| {
+            bundle.rows.iter().filter(|row| row.path.to_string() == "receipt").map(|row| row.value.clone())
+        })
         .collect()
 }
 
@@ -15,7 +17,11 @@ fn receipts(report: &agentfootprint_core::run::RunReport<String>) -> Vec<Value> 
 #[tokio::test]
 async fn a_receipt_tells_what_was_sent_by_hashes_salted_by_the_run() {
     let made = || {
-        agent(&Script::new([look("c1"), say("done")])).system("Be short.").tool(looking("seen")).build().unwrap()
+        agent(&Script::new([look("c1"), say("done")]))
+            .system("Be short.")
+            .tool(looking("seen"))
+            .build()
+            .unwrap()
     };
     let mut runs = Vec::new();
     for _ in 0..2 {
@@ -27,7 +33,8 @@ async fn a_receipt_tells_what_was_sent_by_hashes_salted_by_the_run() {
     let (first, all) = &runs[0];
     assert_eq!(all.len(), 2);
     assert_eq!(first, &all[1]);
-    let hash = |receipt: &Value, at: usize| receipt["messages"]["entries"][at]["hash"].as_str().unwrap().to_owned();
+    let hash =
+        |receipt: &Value, at: usize| receipt["messages"]["entries"][at]["hash"].as_str().unwrap().to_owned();
     // One run: the same message has the same hash in both calls. Two runs: never.
     assert_eq!(hash(&all[0], 0), hash(&all[1], 0));
     assert_eq!(all[0]["system"]["hash"], all[1]["system"]["hash"]);
@@ -47,7 +54,10 @@ async fn the_receipt_of_a_wrap_up_shows_the_withheld_tools() {
     let agent = agent(&script).tool(looking("seen")).max_iterations(1).build().unwrap();
     let (report, _) = run(&agent, "go").await;
     let all = receipts(&report);
-    assert_eq!((&all[0]["tools"]["withheld"], &all[1]["tools"]["withheld"]), (&Value::Null, &json!("wrap-up")));
+    assert_eq!(
+        (&all[0]["tools"]["withheld"], &all[1]["tools"]["withheld"]),
+        (&Value::Null, &json!("wrap-up"))
+    );
     assert_eq!(all[1]["tools"]["names"], json!([]));
 }
 

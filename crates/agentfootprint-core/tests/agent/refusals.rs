@@ -1,4 +1,6 @@
-use agentfootprint_core::agent::{Agent, AgentBuildError, AgentBuilder, CostBudget, OutputOptions, OutputStrategy, Typed};
+use agentfootprint_core::agent::{
+    Agent, AgentBuildError, AgentBuilder, CostBudget, OutputOptions, OutputStrategy, Typed,
+};
 use agentfootprint_core::injection::{Fact, Steering};
 use agentfootprint_core::llm::{Capabilities, RoleSet};
 use agentfootprint_core::run::{RunInput, RunRefusal, Runner};
@@ -49,10 +51,9 @@ fn every_build_refusal_names_what_is_wrong() {
         (plain().configure(|_| None).configure(|_| None), "`configure` was called twice"),
         (plain().output_schema(Typed::<Ticket>::new(), schema().retries(11)), "between 0 and 10"),
         (
-            plain().tool(looking("a")).output_schema(
-                Typed::<Ticket>::new(),
-                schema().strategy(OutputStrategy::ToolForced),
-            ),
+            plain()
+                .tool(looking("a"))
+                .output_schema(Typed::<Ticket>::new(), schema().strategy(OutputStrategy::ToolForced)),
             "tool `look`",
         ),
         (plain().output_fallback(|_, _| async { Ok(Value::Null) }, None), "`output_schema`"),
@@ -79,13 +80,8 @@ fn every_build_refusal_names_what_is_wrong() {
 /// Proves P-7, AGT-31: all problems of one build are reported together.
 #[test]
 fn three_faults_are_three_problems() {
-    let errors = plain()
-        .id("sf-mine")
-        .max_iterations(0)
-        .tool(looking("a"))
-        .tool(looking("b"))
-        .build()
-        .unwrap_err();
+    let errors =
+        plain().id("sf-mine").max_iterations(0).tool(looking("a")).tool(looking("b")).build().unwrap_err();
     assert_eq!(errors.problems().len(), 3, "{errors}");
     assert!(matches!(errors.problems()[0], AgentBuildError::BadId { .. }));
     let said = errors.to_string();
@@ -104,7 +100,10 @@ async fn a_run_the_provider_cannot_carry_does_not_start() {
     let said = refusal.to_string();
     assert!(said.contains("hours") && said.contains("system") && said.contains("script"), "{said}");
     let options = OutputOptions::new().strategy(OutputStrategy::ToolForced);
-    let forced = crate::support::agent(&Script::new([])).output_schema(Typed::<Ticket>::new(), options).build().unwrap();
+    let forced = crate::support::agent(&Script::new([]))
+        .output_schema(Typed::<Ticket>::new(), options)
+        .build()
+        .unwrap();
     let refusal = forced.start("go".into(), Default::default()).unwrap_err();
     assert!(matches!(refusal, RunRefusal::ForcedToolChoice { .. }), "{refusal}");
 }
@@ -135,5 +134,7 @@ impl ToolProvider for Nobody {
 fn what_may_be_said_once_is_refused_twice() {
     assert!(refused(plain().tool_provider(Nobody).tool_provider(Nobody)).contains("`tool_provider`"));
     let twice = plain().cache_strategy(agentfootprint_core::agent::NoCaching);
-    assert!(refused(twice.cache_strategy(agentfootprint_core::agent::NoCaching)).contains("`cache_strategy`"));
+    assert!(
+        refused(twice.cache_strategy(agentfootprint_core::agent::NoCaching)).contains("`cache_strategy`")
+    );
 }

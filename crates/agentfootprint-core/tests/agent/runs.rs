@@ -29,7 +29,9 @@ fn echoing() -> Script {
 fn echo_tool() -> Tool {
     Tool::builder("echo")
         .description("Repeats.")
-        .input_schema(json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}))
+        .input_schema(
+            json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}),
+        )
         .handler(|args: Value, cx: ToolContext| async move {
             // Let the other runs in between.
             tokio::task::yield_now().await;
@@ -56,7 +58,8 @@ async fn runs_of_one_agent_do_not_meet() {
             let heard = Heard::default();
             let who = MemoryIdentity::conversation(format!("c{at}")).principal(format!("p{at}"));
             let input = RunInput::new(format!("word-{at}")).identity(who);
-            let report = agent.run(input).options(heard.on(RunOptions::new().session_id(format!("s{at}")))).await;
+            let report =
+                agent.run(input).options(heard.on(RunOptions::new().session_id(format!("s{at}")))).await;
             (at, report, heard)
         }));
     }
@@ -69,7 +72,10 @@ async fn runs_of_one_agent_do_not_meet() {
         assert_eq!(messages[0]["content"].as_str(), Some(&*format!("word-{at}")));
         assert_eq!(messages[1]["toolCalls"][0]["args"]["text"].as_str(), Some(&*format!("word-{at}")));
         assert_eq!(messages[2]["content"].as_str(), Some(&*said));
-        assert_eq!(state(&report, "runIdentity").unwrap()["conversationId"].as_str(), Some(&*format!("c{at}")));
+        assert_eq!(
+            state(&report, "runIdentity").unwrap()["conversationId"].as_str(),
+            Some(&*format!("c{at}"))
+        );
         let run_id = report.record.run_id().clone();
         for event in heard.all() {
             assert_eq!(event["meta"]["runId"].as_str(), Some(&*run_id), "{event}");
@@ -86,7 +92,8 @@ async fn runs_of_one_agent_do_not_meet() {
 
 fn scripted() -> (Agent, Vec<LlmResponse>) {
     let replies = vec![look("c1"), say("done")];
-    let agent = agent(&Script::new(replies.clone())).system("Be short.").tool(looking("seen")).build().unwrap();
+    let agent =
+        agent(&Script::new(replies.clone())).system("Be short.").tool(looking("seen")).build().unwrap();
     (agent, replies)
 }
 
@@ -100,7 +107,11 @@ async fn a_scripted_run_is_identical_twice() {
         let report = agent.run("go").options(reproducible(heard.options())).await;
         assert_eq!(report.answer().unwrap(), "done");
         let events: Vec<String> = heard.all().iter().map(Value::to_string).collect();
-        made.push((report.record.snapshot().to_json(), events, report.record.checkpoint().unwrap().to_json()));
+        made.push((
+            report.record.snapshot().to_json(),
+            events,
+            report.record.checkpoint().unwrap().to_json(),
+        ));
     }
     assert!(!made[0].1.is_empty());
     assert!(made[0].1[0].contains("run-1700000000000-1"), "{}", made[0].1[0]);
@@ -123,8 +134,10 @@ async fn a_run_leaves_exactly_these_keys() {
     assert_eq!(state_keys(&report), expected);
     let plain = crate::support::agent(&Script::new([say("hi")])).record_receipt(false).build().unwrap();
     let (report, _) = run(&plain, "go").await;
-    let fewer: Vec<&str> =
-        expected.into_iter().filter(|key| !["lastToolResult", "toolResults", "receipt"].contains(key)).collect();
+    let fewer: Vec<&str> = expected
+        .into_iter()
+        .filter(|key| !["lastToolResult", "toolResults", "receipt"].contains(key))
+        .collect();
     assert_eq!(state_keys(&report), fewer);
 }
 

@@ -20,12 +20,8 @@ fn done(tokens: u64, response: LlmResponse) -> Result<LlmChunk, LlmError> {
 /// Proves P-14, LLM-10.
 #[tokio::test]
 async fn tokens_are_told_as_they_come_and_the_last_chunk_is_the_answer() {
-    let script = Script::streaming([vec![
-        thinking(0, "Hm."),
-        text(0, "Hel"),
-        text(1, "lo"),
-        done(2, say("Hello")),
-    ]]);
+    let script =
+        Script::streaming([vec![thinking(0, "Hm."), text(0, "Hel"), text(1, "lo"), done(2, say("Hello"))]]);
     let agent = agent(&script).build().unwrap();
     let (report, heard) = run(&agent, "go").await;
     assert_eq!(report.answer().unwrap(), "Hello");

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use agentfootprint_core::agent::{Agent, AgentBuilder};
-use agentfootprint_core::llm::{CallCx, Capabilities, LlmChunk, LlmError, LlmProvider, LlmRequest, LlmResponse, LlmStream};
+use agentfootprint_core::llm::{
+    CallCx, Capabilities, LlmChunk, LlmError, LlmProvider, LlmRequest, LlmResponse, LlmStream,
+};
 use agentfootprint_core::run::{RunOptions, RunReport, Runner, SequentialIds};
 use agentfootprint_core::tools::Tool;
 use agentfootprint_record::events::Pattern;
@@ -30,7 +32,10 @@ impl Script {
     pub(crate) fn new(replies: impl IntoIterator<Item = LlmResponse>) -> Self {
         let replies: Vec<LlmResponse> = replies.into_iter().collect();
         Self::by(move |at, _| {
-            replies.get(at).cloned().ok_or_else(|| LlmError::foreign("ScriptError", "the script has no more replies"))
+            replies
+                .get(at)
+                .cloned()
+                .ok_or_else(|| LlmError::foreign("ScriptError", "the script has no more replies"))
         })
     }
 
@@ -38,7 +43,12 @@ impl Script {
     pub(crate) fn by(
         reply: impl Fn(usize, &LlmRequest) -> Result<LlmResponse, LlmError> + Send + Sync + 'static,
     ) -> Self {
-        Self { reply: Arc::new(reply), capabilities: Capabilities::default(), chunks: None, requests: Arc::default() }
+        Self {
+            reply: Arc::new(reply),
+            capabilities: Capabilities::default(),
+            chunks: None,
+            requests: Arc::default(),
+        }
     }
 
     /// Streams these chunks, one list per call.
@@ -96,7 +106,9 @@ pub(crate) fn say(text: &str) -> LlmResponse {
 
 pub(crate) fn calls(list: &[(&str, &str, Value)]) -> LlmResponse {
     LlmResponse::tools(
-        list.iter().map(|(id, name, args)| ToolCall::new(*id, *name, args.as_object().unwrap().clone())).collect(),
+        list.iter()
+            .map(|(id, name, args)| ToolCall::new(*id, *name, args.as_object().unwrap().clone()))
+            .collect(),
     )
 }
 
@@ -148,7 +160,11 @@ impl Heard {
 
     /// The payloads of one event, in order.
     pub(crate) fn of(&self, wanted: &str) -> Vec<Value> {
-        self.all().iter().filter(|event| name(event) == wanted).map(|event| event["payload"].clone()).collect()
+        self.all()
+            .iter()
+            .filter(|event| name(event) == wanted)
+            .map(|event| event["payload"].clone())
+            .collect()
     }
 
     pub(crate) fn count(&self, wanted: &str) -> usize {
@@ -205,7 +221,8 @@ pub(crate) fn is_valid(history: &[Value]) -> bool {
             .take_while(|next| role(next) == "tool")
             .map(|next| next["toolCallId"].as_str().unwrap())
             .collect();
-        let alternates = role(message) != "assistant" || history.get(at + 1).is_none_or(|next| role(next) != "assistant");
+        let alternates =
+            role(message) != "assistant" || history.get(at + 1).is_none_or(|next| role(next) != "assistant");
         let says_something = !message["content"].as_str().unwrap().is_empty() || !calls.is_empty();
         let answered = role(message) != "assistant" || calls == answers;
         answered && alternates && says_something

@@ -4,7 +4,9 @@ use agentfootprint_core::tools::{RepeatedWhen, Tool, ToolEnvelope, ToolError, To
 use footprint::value;
 use footprint::value::Value;
 
-use crate::support::{Heard, Script, agent, calls, commits, every_call_is_answered, results, run, say, state, tool};
+use crate::support::{
+    Heard, Script, agent, calls, commits, every_call_is_answered, results, run, say, state, tool,
+};
 
 fn order() -> Tool {
     tool(
@@ -17,7 +19,8 @@ fn order() -> Tool {
 /// Proves TOOL-26, TOOL-27, AGT-80: one call, from request to next request.
 #[tokio::test]
 async fn one_call_lands_in_history_state_and_the_next_request() {
-    let script = Script::new([calls(&[("t1", "get_order", value!({ "orderId": "A-1" }))]), say("It has shipped.")]);
+    let script =
+        Script::new([calls(&[("t1", "get_order", value!({ "orderId": "A-1" }))]), say("It has shipped.")]);
     let agent = agent(&script).tool(order()).build().unwrap();
     let (report, heard) = run(&agent, "Where is A-1?").await;
     assert_eq!(report.answer().unwrap(), "It has shipped.");
@@ -44,7 +47,10 @@ async fn one_call_lands_in_history_state_and_the_next_request() {
             { "role": "tool", "content": (text), "toolCallId": "t1", "toolName": "get_order" },
         ])
     );
-    assert_eq!(commits(&report), [["lastToolResult set", "toolResults set", "history append", "iteration set"]]);
+    assert_eq!(
+        commits(&report),
+        [["lastToolResult set", "toolResults set", "history append", "iteration set"]]
+    );
     let ended = &heard.of("agent.iteration_end")[0];
     assert_eq!(ended.get("toolCallCount"), Some(&value!(1)));
     assert_eq!(ended.get("history").and_then(Value::as_array).map(|history| history.len()), Some(3));
@@ -78,7 +84,8 @@ async fn failures_are_results_and_the_loop_goes_on() {
             "The tool ran and reported no value.",
         ]
     );
-    let parallel: Vec<_> = heard.of("stream.tool_start").iter().map(|start| start.get("parallelCount").cloned()).collect();
+    let parallel: Vec<_> =
+        heard.of("stream.tool_start").iter().map(|start| start.get("parallelCount").cloned()).collect();
     assert_eq!(parallel, [Some(value!(3)), Some(value!(3)), Some(value!(3))]);
 }
 
@@ -106,7 +113,8 @@ async fn an_unknown_name_is_answered_without_running_anything() {
 /// Proves TOOL-15, TOOL-17, TOOL-5.
 #[tokio::test]
 async fn arguments_are_enforced_warned_about_or_ignored() {
-    let schema = value!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+    let schema =
+        value!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
     for (mode, runs, events) in
         [(ArgValidation::Enforce, false, 1), (ArgValidation::Warn, true, 1), (ArgValidation::Off, true, 0)]
     {
@@ -123,7 +131,10 @@ async fn arguments_are_enforced_warned_about_or_ignored() {
         assert_eq!(text == "booked", runs, "{text}");
         if let Some(event) = invalid.first() {
             assert_eq!(event.get("enforced"), Some(&value!(mode == ArgValidation::Enforce)));
-            assert_eq!(event.get("issues"), Some(&value!([{ "path": "n", "expected": "integer", "got": "string" }])));
+            assert_eq!(
+                event.get("issues"),
+                Some(&value!([{ "path": "n", "expected": "integer", "got": "string" }]))
+            );
             assert!(!event.to_string().contains("hunter2"));
         }
         if !runs {
@@ -145,8 +156,10 @@ async fn a_ceiling_refuses_and_a_cap_cuts() {
         .handler(|args, _| async move {
             if args.get("limit").is_some() { "row 1".to_owned() } else { "row ".repeat(12) }
         });
-    let script =
-        Script::new([calls(&[("t1", "dump", value!({})), ("t2", "dump", value!({ "limit": 1 }))]), say("ok")]);
+    let script = Script::new([
+        calls(&[("t1", "dump", value!({})), ("t2", "dump", value!({ "limit": 1 }))]),
+        say("ok"),
+    ]);
     let agent_ = agent(&script).tool(dump).build().unwrap();
     let (report, heard) = run(&agent_, "rows").await;
     assert_eq!(
@@ -162,7 +175,8 @@ async fn a_ceiling_refuses_and_a_cap_cuts() {
     assert_eq!(state(&report, "toolResults").unwrap().walk(&["0", "status"]), Some(&value!("invalid")));
 
     let script = Script::new([calls(&[("t1", "long", value!({}))]), say("ok")]);
-    let capped = agent(&script).tool(tool("long", value!({}), |_| "y".repeat(300))).max_tool_result_chars(100);
+    let capped =
+        agent(&script).tool(tool("long", value!({}), |_| "y".repeat(300))).max_tool_result_chars(100);
     let (report, heard) = run(&capped.build().unwrap(), "go").await;
     let marker = heard.of("stream.tool_end")[0].get("result").cloned().unwrap();
     assert_eq!(marker.get("truncated"), Some(&value!(true)));
@@ -175,7 +189,8 @@ async fn a_ceiling_refuses_and_a_cap_cuts() {
 async fn the_second_identical_call_gets_a_note() {
     let poll = || calls(&[("t1", "poll", value!({ "job": "j1" })), ("t2", "poll", value!({ "job": "j1" }))]);
     let script = Script::new([poll(), say("running")]);
-    let agent_ = agent(&script).tool(tool("poll", value!({}), |_| value!({ "state": "running" }))).build().unwrap();
+    let agent_ =
+        agent(&script).tool(tool("poll", value!({}), |_| value!({ "state": "running" }))).build().unwrap();
     let (report, heard) = run(&agent_, "go").await;
     assert_eq!(
         heard.of("tools.repeated_call"),
@@ -200,12 +215,10 @@ async fn the_second_identical_call_gets_a_note() {
 
     let script = Script::new([poll(), say("running")]);
     let count = std::sync::atomic::AtomicU32::new(0);
-    let clock = Tool::builder("poll")
-        .repeated_when(RepeatedWhen::Arguments)
-        .handler(move |_: Value, _| {
-            let n = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            async move { n }
-        });
+    let clock = Tool::builder("poll").repeated_when(RepeatedWhen::Arguments).handler(move |_: Value, _| {
+        let n = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        async move { n }
+    });
     let (report, heard) = run(&agent(&script).tool(clock).build().unwrap(), "go").await;
     assert_eq!(heard.of("tools.repeated_call")[0].get("mode"), Some(&value!("arguments")));
     assert!(!results(&report)[1].1.contains("exactly this result"));
@@ -230,7 +243,10 @@ async fn an_envelope_is_unwrapped_and_its_status_routes() {
         .unwrap();
     let (report, heard) = run(&agent, "go").await;
     let ends = heard.of("stream.tool_end");
-    assert_eq!((ends[0].get("result"), ends[0].get("status")), (Some(&value!("two rows")), Some(&value!("partial"))));
+    assert_eq!(
+        (ends[0].get("result"), ends[0].get("status")),
+        (Some(&value!("two rows")), Some(&value!("partial")))
+    );
     assert_eq!(ends[1].get("status"), Some(&value!("pending")));
     let effect = &heard.of("tools.effect")[0];
     assert_eq!(effect.get("outcome"), Some(&value!("refused")));
@@ -257,7 +273,9 @@ async fn progress_is_told_while_the_tool_runs() {
     assert_eq!(heard.dispatch(), ["stream.tool_start", "stream.tool_progress", "stream.tool_end"]);
     assert_eq!(
         heard.of("stream.tool_progress"),
-        [value!({ "toolCallId": "a", "toolName": "work", "iteration": 1, "payload": { "message": "half way" } })]
+        [
+            value!({ "toolCallId": "a", "toolName": "work", "iteration": 1, "payload": { "message": "half way" } })
+        ]
     );
 }
 
@@ -306,7 +324,9 @@ async fn concurrent_runs_of_one_agent_do_not_mix() {
             let messages = request.get("messages").and_then(Value::as_array).unwrap().clone();
             let last = messages.last().unwrap();
             Ok(match last.get("role").and_then(Value::as_str) {
-                Some("user") => calls(&[("c", "echo", value!({ "text": (last.get("content").cloned().unwrap()) }))]),
+                Some("user") => {
+                    calls(&[("c", "echo", value!({ "text": (last.get("content").cloned().unwrap()) }))])
+                }
                 _ => say(last.get("content").and_then(Value::as_str).unwrap()),
             })
         }

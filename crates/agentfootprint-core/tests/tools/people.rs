@@ -2,20 +2,24 @@ use std::sync::{Arc, Mutex};
 
 use agentfootprint_core::run::Runner;
 use agentfootprint_core::tools::{
-    AskPayload, CheckIn, CheckInOptions, Evidence, Tool, ToolCallContext, ToolCallOutcome, ToolHooks, ToolMiddleware,
-    ToolResultContext, ToolResultOutcome, ask_human,
+    AskPayload, CheckIn, CheckInOptions, Evidence, Tool, ToolCallContext, ToolCallOutcome, ToolHooks,
+    ToolMiddleware, ToolResultContext, ToolResultOutcome, ask_human,
 };
 use async_trait::async_trait;
 use footprint::value;
 use footprint::value::Value;
 
-use crate::support::{Script, agent, calls, commits, every_call_is_answered, results, resume, run, say, state, tool};
+use crate::support::{
+    Script, agent, calls, commits, every_call_is_answered, results, resume, run, say, state, tool,
+};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 fn asking() -> Tool {
     tool("ask_person", value!({}), |args| {
-        Err::<String, _>(ask_human(value!({ "question": (args.get("question").cloned().unwrap_or_default()) })))
+        Err::<String, _>(ask_human(
+            value!({ "question": (args.get("question").cloned().unwrap_or_default()) }),
+        ))
     })
 }
 
@@ -33,11 +37,15 @@ fn counting(runs: &Arc<Mutex<Vec<String>>>) -> Tool {
 /// Proves TOOL-58, TOOL-59, AGT-80, AGT-105, AGT-106, EVT-41.
 #[tokio::test]
 async fn a_tool_asks_and_the_answer_is_its_result() {
-    let script = Script::new([calls(&[("h1", "ask_person", value!({ "question": "Which?" }))]), say("Blue.")]);
+    let script =
+        Script::new([calls(&[("h1", "ask_person", value!({ "question": "Which?" }))]), say("Blue.")]);
     let agent_ = agent(&script).tool(asking()).build().unwrap();
     let (paused, heard) = run(&agent_, "pick").await;
     let pause = paused.paused().unwrap();
-    assert_eq!(pause.pause_data, value!({ "toolCallId": "h1", "toolName": "ask_person", "question": "Which?" }));
+    assert_eq!(
+        pause.pause_data,
+        value!({ "toolCallId": "h1", "toolName": "ask_person", "question": "Which?" })
+    );
     assert_eq!(heard.dispatch(), ["stream.tool_start"]);
     assert_eq!(heard.of("pause.request").len(), 1);
     assert_eq!(state(&paused, "pausedToolArgs"), Some(value!({ "question": "Which?" })));
@@ -151,7 +159,8 @@ async fn an_approved_check_in_runs_the_call_with_the_decision() {
     assert_eq!(heard.of("checkin.request")[0].get("request"), Some(&request));
     assert!(runs.lock().unwrap().is_empty());
 
-    let bare = agent.resume(paused.paused().unwrap().checkpoint.clone(), Some(value!("yes")), Default::default());
+    let bare =
+        agent.resume(paused.paused().unwrap().checkpoint.clone(), Some(value!("yes")), Default::default());
     assert_eq!(bare.unwrap_err().code(), "ERR_DECISION_REQUIRED");
 
     let decision = value!({ "approved": true, "by": "ann", "note": "fine", "at": 5 });
@@ -189,7 +198,10 @@ async fn a_declined_check_in_tells_the_model_and_runs_nothing() {
             Some("declined".into())
         )]
     );
-    assert_eq!(heard.of("checkin.decision")[0].get("value"), Some(&value!({ "kind": "limit", "value": 100 })));
+    assert_eq!(
+        heard.of("checkin.decision")[0].get("value"),
+        Some(&value!({ "kind": "limit", "value": 100 }))
+    );
     assert!(heard.of("stream.tool_end")[0].get("error").is_none());
 }
 
@@ -243,16 +255,14 @@ impl ToolMiddleware for Double {
 async fn an_approved_ask_goes_on_behind_the_asking_link() {
     let runs = Arc::default();
     let script = Script::new([calls(&[("d1", "refund", value!({ "amount": 500 }))]), say("ok")]);
-    let agent = agent(&script)
-        .tool(refund(&runs))
-        .tool_middleware(Guard)
-        .tool_middleware(Double)
-        .build()
-        .unwrap();
+    let agent =
+        agent(&script).tool(refund(&runs)).tool_middleware(Guard).tool_middleware(Double).build().unwrap();
     let (paused, heard) = run(&agent, "refund it").await;
     assert_eq!(
         paused.paused().unwrap().ask(),
-        Some(&value!({ "question": "Refund more than 100?", "detail": { "limit": 100 }, "middleware": "amount-guard" }))
+        Some(
+            &value!({ "question": "Refund more than 100?", "detail": { "limit": 100 }, "middleware": "amount-guard" })
+        )
     );
     assert_eq!(heard.dispatch(), ["stream.tool_start", "middleware.decision"]);
     assert_eq!(state(&paused, "pausedAskIndex"), Some(value!(0)));
@@ -288,8 +298,10 @@ async fn one_question_per_resume() {
     for (limit, runs_it) in [(100.0, false), (1000.0, true)] {
         let runs = Arc::default();
         let script = Script::new([calls(&[("d1", "refund", value!({ "amount": 500 }))]), say("ok")]);
-        let demand = CheckIn::when(move |args, _| args.get("amount").and_then(Value::as_f64).unwrap_or(0.0) > limit);
-        let agent = agent(&script).tool(refund(&runs).check_in(demand)).tool_middleware(Guard).build().unwrap();
+        let demand =
+            CheckIn::when(move |args, _| args.get("amount").and_then(Value::as_f64).unwrap_or(0.0) > limit);
+        let agent =
+            agent(&script).tool(refund(&runs).check_in(demand)).tool_middleware(Guard).build().unwrap();
         let (paused, _) = run(&agent, "refund it").await;
         let (report, _) = resume(&agent, &paused, Some(value!({ "approved": true, "by": "lea" }))).await;
         assert_eq!(runs.lock().unwrap().len() == 1, runs_it);
@@ -324,12 +336,8 @@ async fn middleware_changes_what_runs_and_what_is_read() {
 
     let runs = Arc::default();
     let script = Script::new([calls(&[("t1", "refund", value!({ "amount": 500 }))]), say("ok")]);
-    let agent = agent(&script)
-        .tool(refund(&runs))
-        .tool_middleware(Mask)
-        .tool_middleware(Double)
-        .build()
-        .unwrap();
+    let agent =
+        agent(&script).tool(refund(&runs)).tool_middleware(Mask).tool_middleware(Double).build().unwrap();
     let (report, heard) = run(&agent, "refund it").await;
     assert_eq!(heard.of("stream.tool_start")[0].get("args"), Some(&value!({ "amount": 500 })));
     assert_eq!(heard.of("stream.tool_end")[0].get("result"), Some(&value!("refunded 1000")));
@@ -337,7 +345,13 @@ async fn middleware_changes_what_runs_and_what_is_read() {
     assert!(heard.of("middleware.decision").iter().all(|event| event.get("before").is_none()));
     assert_eq!(
         commits(&report),
-        [["middlewareDecisions set", "lastToolResult set", "toolResults set", "history append", "iteration set"]]
+        [[
+            "middlewareDecisions set",
+            "lastToolResult set",
+            "toolResults set",
+            "history append",
+            "iteration set"
+        ]]
     );
     let rows = state(&report, "middlewareDecisions").unwrap();
     assert_eq!(rows.walk(&["0", "after"]), Some(&value!({ "amount": 1000 })));

@@ -69,7 +69,10 @@ async fn a_denial_is_a_result_and_an_event() {
     let asked = Arc::clone(&checker.asked);
     let agent = agent(&script).tools(file_tools()).permission_checker(checker).build().unwrap();
     let (report, heard) = run(&agent, "go").await;
-    assert_eq!(results(&report)[1], ("b".into(), "[permission denied: files stay]".into(), Some("denied".into())));
+    assert_eq!(
+        results(&report)[1],
+        ("b".into(), "[permission denied: files stay]".into(), Some("denied".into()))
+    );
     assert_eq!(
         heard.of("permission.check")[1],
         value!({
@@ -127,7 +130,8 @@ async fn a_failing_checker_denies_and_keeps_its_text_from_the_model() {
         (|_| panic!("policy server 503 at 10.0.0.7")) as Decide,
     ] {
         let script = Script::new([calls(&[("a", "read_file", value!({ "path": "/a" }))]), say("ok")]);
-        let agent = agent(&script).tools(file_tools()).permission_checker(Checker::new(decide)).build().unwrap();
+        let agent =
+            agent(&script).tools(file_tools()).permission_checker(Checker::new(decide)).build().unwrap();
         let (report, heard) = run(&agent, "go").await;
         let (_, text, reason) = results(&report).remove(0);
         assert!(text.starts_with("[permission denied: `read_file` could not be authorized"), "{text}");

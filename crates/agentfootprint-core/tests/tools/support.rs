@@ -53,12 +53,18 @@ pub(crate) fn say(text: &str) -> LlmResponse {
 
 pub(crate) fn calls(list: &[(&str, &str, Value)]) -> LlmResponse {
     LlmResponse::tools(
-        list.iter().map(|(id, name, args)| ToolCall::new(*id, *name, args.as_object().unwrap().clone())).collect(),
+        list.iter()
+            .map(|(id, name, args)| ToolCall::new(*id, *name, args.as_object().unwrap().clone()))
+            .collect(),
     )
 }
 
 /// A tool over plain JSON.
-pub(crate) fn tool<O, K>(name: &str, schema: Value, answer: impl Fn(Value) -> O + Send + Sync + 'static) -> Tool
+pub(crate) fn tool<O, K>(
+    name: &str,
+    schema: Value,
+    answer: impl Fn(Value) -> O + Send + Sync + 'static,
+) -> Tool
 where
     O: IntoToolOutput<K> + Send + 'static,
 {
@@ -93,7 +99,13 @@ impl Heard {
 
     /// The payloads of one event, in order.
     pub(crate) fn of(&self, name: &str) -> Vec<Value> {
-        self.0.lock().unwrap().iter().filter(|(heard, _)| heard == name).map(|(_, payload)| payload.clone()).collect()
+        self.0
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|(heard, _)| heard == name)
+            .map(|(_, payload)| payload.clone())
+            .collect()
     }
 
     /// The names of the events of tool dispatch, in order.
@@ -144,7 +156,11 @@ pub(crate) fn results(report: &RunReport<String>) -> Vec<(String, String, Option
         .iter()
         .filter(|message| message.get("role").and_then(Value::as_str) == Some("tool"))
         .map(|message| {
-            (text(message, "toolCallId").unwrap(), text(message, "content").unwrap(), text(message, "resultReason"))
+            (
+                text(message, "toolCallId").unwrap(),
+                text(message, "content").unwrap(),
+                text(message, "resultReason"),
+            )
         })
         .collect()
 }

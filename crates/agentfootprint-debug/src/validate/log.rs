@@ -31,7 +31,12 @@ pub(super) fn check(recording: &Recording, found: &mut Findings) {
             let message = "the address of this commit is not of the form path/stage#index";
             found.add("step-id", Severity::Error, format!("commitLog[{position}]"), message);
         } else if !steps.contains(&step.to_string()) {
-            found.add("orphan-commit", Severity::Warn, step, "a commit of a step that is not in the execution tree");
+            found.add(
+                "orphan-commit",
+                Severity::Warn,
+                step,
+                "a commit of a step that is not in the execution tree",
+            );
         }
     }
     fold(recording, found);
@@ -45,19 +50,35 @@ fn is_address(step: &RuntimeStageId) -> bool {
 fn fold(recording: &Recording, found: &mut Findings) {
     let snapshot = &recording.snapshot;
     if snapshot.initial_state.is_none() {
-        found.add("no-fold-base", Severity::Info, "snapshot", "no initialState: values are folded from the log alone");
+        found.add(
+            "no-fold-base",
+            Severity::Info,
+            "snapshot",
+            "no initialState: values are folded from the log alone",
+        );
         return;
     }
-    let redacted: BTreeSet<String> =
-        snapshot.commit_log.iter().flat_map(|bundle| bundle.redacted_paths.iter()).filter_map(|path| path.segments().first().map(ToString::to_string)).collect();
-    let folded = TraceQuery::new(snapshot.clone()).root().state_at(snapshot.commit_log.len().checked_sub(1).map(footprint::ids::CommitIdx));
+    let redacted: BTreeSet<String> = snapshot
+        .commit_log
+        .iter()
+        .flat_map(|bundle| bundle.redacted_paths.iter())
+        .filter_map(|path| path.segments().first().map(ToString::to_string))
+        .collect();
+    let folded = TraceQuery::new(snapshot.clone())
+        .root()
+        .state_at(snapshot.commit_log.len().checked_sub(1).map(footprint::ids::CommitIdx));
     for (key, value) in snapshot.shared_state.iter() {
         if redacted.contains(&**key) {
             continue;
         }
         let from_log = folded.state.get(key).unwrap_or(&Value::Null);
         if from_log != value {
-            found.add("delta-fold", Severity::Error, &**key, "folding the log does not give this value of the final state");
+            found.add(
+                "delta-fold",
+                Severity::Error,
+                &**key,
+                "folding the log does not give this value of the final state",
+            );
         }
     }
 }

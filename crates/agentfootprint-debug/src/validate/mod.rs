@@ -128,15 +128,23 @@ pub fn validate(opened: &OpenRecording) -> Findings {
 
 fn structure(recording: &Recording, found: &mut Findings) {
     let Some(structure) = &recording.structure else {
-        found.add("structure-missing", Severity::Warn, "structure", "there is no structure, so the chart cannot be drawn");
+        found.add(
+            "structure-missing",
+            Severity::Warn,
+            "structure",
+            "there is no structure, so the chart cannot be drawn",
+        );
         return;
     };
     let known = |id: &str| {
         let segments = id.split('/').collect::<Vec<_>>();
         // Generated fan-out segments and lazily resolved charts are not part of a build-time structure.
-        segments.iter().any(|segment| segment.contains('~')) || segments.len() > 1 || structure.find(id).is_some()
+        segments.iter().any(|segment| segment.contains('~'))
+            || segments.len() > 1
+            || structure.find(id).is_some()
     };
-    let unknown = recording.snapshot.execution_tree.iter().map(|(_, frame)| frame).find(|frame| !known(&frame.id));
+    let unknown =
+        recording.snapshot.execution_tree.iter().map(|(_, frame)| frame).find(|frame| !known(&frame.id));
     if let Some(frame) = unknown {
         let message = format!("step `{}` ran but is not in the structure", frame.id);
         found.add("structure-mismatch", Severity::Warn, &frame.runtime_stage_id, message);

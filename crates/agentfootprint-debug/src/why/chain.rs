@@ -20,7 +20,9 @@ pub(super) fn of_answer(recording: &Recording, about: Option<&str>) -> Why {
     delivered(recording, &mut why);
     let calls = model_calls(recording);
     let Some(call) = calls.iter().rfind(|call| call.content == why.answer).or_else(|| calls.last()) else {
-        why.honesty.push("no model call is on record, so nothing can be said about what the answer was made of".to_owned());
+        why.honesty.push(
+            "no model call is on record, so nothing can be said about what the answer was made of".to_owned(),
+        );
         return why;
     };
     decided(recording, call, &mut why);
@@ -32,7 +34,13 @@ pub(super) fn of_answer(recording: &Recording, about: Option<&str>) -> Why {
     if pieces.is_empty() {
         why.honesty.push("the pieces sent to the model are not on record".to_owned());
     }
-    let question = recording.snapshot.shared_state.get("userMessage").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let question = recording
+        .snapshot
+        .shared_state
+        .get("userMessage")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
     let (mut suspects, folded) = rank(pieces, about.unwrap_or(&why.answer), &question);
     for suspect in &mut suspects {
         suspect.path = path_of(suspect, recording, &holder, call);
@@ -44,7 +52,8 @@ pub(super) fn of_answer(recording: &Recording, about: Option<&str>) -> Why {
 fn answer_text(recording: &Recording) -> Option<String> {
     let last = recording.events().iter().rfind(|event| is(event, "agent.turn_end"));
     let said = last.map(|event| text(&event.payload(), "finalContent"));
-    let kept = || recording.snapshot.shared_state.get("finalContent").and_then(Value::as_str).map(str::to_owned);
+    let kept =
+        || recording.snapshot.shared_state.get("finalContent").and_then(Value::as_str).map(str::to_owned);
     said.or_else(kept).filter(|answer| !answer.is_empty())
 }
 
@@ -63,7 +72,8 @@ fn delivered(recording: &Recording, why: &mut Why) {
 /// The routing decision of the same iteration, and the call itself.
 fn decided(recording: &Recording, call: &ModelCall, why: &mut Why) {
     let same = |event: &&RecordedEvent| {
-        is(event, "agent.route_decided") && event.payload().get("iterIndex").and_then(Value::as_u64) == call.iteration
+        is(event, "agent.route_decided")
+            && event.payload().get("iterIndex").and_then(Value::as_u64) == call.iteration
     };
     if let Some(route) = recording.events().iter().rfind(same) {
         let payload = route.payload();
@@ -72,10 +82,13 @@ fn decided(recording: &Recording, call: &ModelCall, why: &mut Why) {
         why.chain.push(Link::new(at, what.trim_end_matches([':', ' '])));
     }
     let start = recording.events().iter().find(|event| {
-        is(event, "stream.llm_start") && event.runtime_stage_id().is_some_and(|at| at == call.step.to_string())
+        is(event, "stream.llm_start")
+            && event.runtime_stage_id().is_some_and(|at| at == call.step.to_string())
     });
     let model = start.map(|event| event.payload());
-    let model = model.map(|payload| format!("{} {}", text(&payload, "provider"), text(&payload, "model"))).unwrap_or_default();
+    let model = model
+        .map(|payload| format!("{} {}", text(&payload, "provider"), text(&payload, "model")))
+        .unwrap_or_default();
     let what = match call.tool_calls {
         0 => format!("{model} wrote this text"),
         asked => format!("{model} wrote this text and asked for {asked} tools"),
@@ -87,14 +100,19 @@ fn decided(recording: &Recording, call: &ModelCall, why: &mut Why) {
 fn served(holder: &Holder<'_>, step: &RuntimeStageId) -> Vec<Suspect> {
     let slots = ["systemPromptInjections", "messagesInjections"];
     let lists = slots.iter().filter_map(|key| holder.before(step, key));
-    lists.flat_map(|list| list.as_array().map(|list| list.iter().map(piece_of).collect::<Vec<_>>()).unwrap_or_default()).collect()
+    lists
+        .flat_map(|list| {
+            list.as_array().map(|list| list.iter().map(piece_of).collect::<Vec<_>>()).unwrap_or_default()
+        })
+        .collect()
 }
 
 /// Where a piece came from: served by a slot, put into the conversation by a step, asked for by an earlier call.
 fn path_of(suspect: &Suspect, recording: &Recording, holder: &Holder<'_>, call: &ModelCall) -> Vec<Link> {
     let mut path = Vec::new();
     let limit = call.step.index().0;
-    let events = || recording.events().iter().filter(move |event| index_of(event).is_none_or(|index| index <= limit));
+    let events =
+        || recording.events().iter().filter(move |event| index_of(event).is_none_or(|index| index <= limit));
     let slot = events().filter(|event| {
         is(event, "context.injected") && {
             let payload = event.payload();
@@ -123,11 +141,15 @@ fn conversation(
     let at = holder.view().commit_of(&call.step).ok();
     let born = StateKey::key("history").ok().and_then(|key| holder.view().element_birth(&key, position, at));
     if let Some(born) = born.and_then(|birth| birth.born) {
-        path.push(Link::new(&born.runtime_stage_id, format!("put it into the conversation as message {position}")));
+        path.push(Link::new(
+            &born.runtime_stage_id,
+            format!("put it into the conversation as message {position}"),
+        ));
     }
     let Some(id) = suspect.source_id.as_deref().filter(|_| suspect.source == "tool-result") else { return };
     let started = recording.events().iter().find(|event| {
-        is(event, "stream.tool_start") && event.payload().get("toolCallId").and_then(Value::as_str) == Some(id)
+        is(event, "stream.tool_start")
+            && event.payload().get("toolCallId").and_then(Value::as_str) == Some(id)
     });
     let Some(started) = started else { return };
     let payload = started.payload();
@@ -135,7 +157,8 @@ fn conversation(
     let asked = format!("ran `{}` with {}", text(&payload, "toolName"), excerpt(&args, 100));
     path.push(Link::new(started.runtime_stage_id().unwrap_or_default(), asked));
     let before = index_of(started).unwrap_or_default();
-    let asking = model_calls(recording).into_iter().rfind(|call| call.tool_calls > 0 && call.step.index().0 < before);
+    let asking =
+        model_calls(recording).into_iter().rfind(|call| call.tool_calls > 0 && call.step.index().0 < before);
     if let Some(asking) = asking {
         path.push(Link::new(&asking.step, "asked for that call"));
     }
@@ -144,7 +167,10 @@ fn conversation(
 /// Facts, instructions and other injections: which evaluation let them in.
 fn engineered(suspect: &Suspect, recording: &Recording, path: &mut Vec<Link>) {
     let Some(id) = suspect.source_id.as_deref() else {
-        path.push(Link::new("(declaration)", "part of the agent's own instructions, not produced by this run"));
+        path.push(Link::new(
+            "(declaration)",
+            "part of the agent's own instructions, not produced by this run",
+        ));
         return;
     };
     let first = recording.events().iter().find(|event| {
@@ -155,9 +181,15 @@ fn engineered(suspect: &Suspect, recording: &Recording, path: &mut Vec<Link>) {
         is(event, "context.evaluated") && active(&event.payload())
     });
     if let Some(first) = first {
-        path.push(Link::new(first.runtime_stage_id().unwrap_or_default(), format!("first made `{id}` active")));
+        path.push(Link::new(
+            first.runtime_stage_id().unwrap_or_default(),
+            format!("first made `{id}` active"),
+        ));
     }
-    path.push(Link::new("(declaration)", format!("{} `{id}` is declared by the agent, not produced by this run", suspect.source)));
+    path.push(Link::new(
+        "(declaration)",
+        format!("{} `{id}` is declared by the agent, not produced by this run", suspect.source),
+    ));
 }
 
 fn index_of(event: &RecordedEvent) -> Option<u64> {

@@ -123,7 +123,8 @@ fn told(opened: &OpenRecording, about: Option<&str>) -> Why {
 pub fn variable(opened: &OpenRecording, name: &str) -> Result<Why, WhyError> {
     let query = TraceQuery::new(opened.recording().snapshot.clone());
     let (path, item) = indexed(name);
-    let not_a_variable = |error: QueryError| WhyError::NotAVariable { variable: name.to_owned(), reason: error.to_string() };
+    let not_a_variable =
+        |error: QueryError| WhyError::NotAVariable { variable: name.to_owned(), reason: error.to_string() };
     let key = StateKey::dotted(path).map_err(not_a_variable)?;
     let root = query.root();
     let last = root.last_writer(&key, None).ok_or_else(|| WhyError::UnknownVariable {
@@ -134,14 +135,19 @@ pub fn variable(opened: &OpenRecording, name: &str) -> Result<Why, WhyError> {
     let mut before = None;
     if let Some(item) = item {
         let births = root.array_births(&key, None);
-        let birth = births.births.as_ref().and_then(|births| births.get(item)).ok_or_else(|| WhyError::NoSuchItem {
-            variable: path.to_owned(),
-            item,
-            length: births.births.as_ref().map_or(0, Vec::len),
+        let birth = births.births.as_ref().and_then(|births| births.get(item)).ok_or_else(|| {
+            WhyError::NoSuchItem {
+                variable: path.to_owned(),
+                item,
+                length: births.births.as_ref().map_or(0, Vec::len),
+            }
         })?;
         why.answer = excerpt(&birth.value.to_string(), 200);
         if let Some(born) = &birth.born {
-            why.chain.push(Link::new(&born.runtime_stage_id, format!("put item {item} into `{path}` ({})", birth.basis.word())));
+            why.chain.push(Link::new(
+                &born.runtime_stage_id,
+                format!("put item {item} into `{path}` ({})", birth.basis.word()),
+            ));
             before = Some(footprint::ids::CommitIdx(born.commit_idx.0 + 1));
         }
     } else {
@@ -185,7 +191,10 @@ impl Why {
         if let Some(slice) = &self.slice {
             out.insert("slice", Value::from(slice.as_str()));
         }
-        out.insert("honesty", self.honesty.iter().map(|line| Value::from(line.as_str())).collect::<Vec<_>>().into());
+        out.insert(
+            "honesty",
+            self.honesty.iter().map(|line| Value::from(line.as_str())).collect::<Vec<_>>().into(),
+        );
         Value::Object(out)
     }
 }
@@ -198,7 +207,10 @@ impl fmt::Display for Why {
             writeln!(f, "  ← {:<34} {}", plain(&link.at), plain(&link.what))?;
         }
         if !self.suspects.is_empty() {
-            writeln!(f, "  what that call read, by what it shares with the answer (correlation, not proof):")?;
+            writeln!(
+                f,
+                "  what that call read, by what it shares with the answer (correlation, not proof):"
+            )?;
         }
         for (rank, suspect) in self.suspects.iter().enumerate() {
             write!(f, "{}", suspect.lines(rank + 1))?;

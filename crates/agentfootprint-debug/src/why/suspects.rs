@@ -118,7 +118,10 @@ impl Suspect {
         }
         out.insert("text", Value::from(self.text.as_str()));
         out.insert("score", Value::from((self.score * 100.0).round() / 100.0));
-        out.insert("shared", self.shared.iter().map(|word| Value::from(word.as_str())).collect::<Vec<_>>().into());
+        out.insert(
+            "shared",
+            self.shared.iter().map(|word| Value::from(word.as_str())).collect::<Vec<_>>().into(),
+        );
         let path = self.path.iter().map(|link| {
             let mut row = Object::new();
             row.insert("at", Value::from(link.at.as_str()));

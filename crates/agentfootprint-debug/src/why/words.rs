@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 const SMALL: &[&str] = &[
-    "about", "after", "also", "been", "before", "between", "could", "does", "from", "have", "into", "more", "must", "only", "other",
-    "over", "should", "some", "than", "that", "their", "them", "then", "there", "these", "they", "this", "those", "under", "until",
-    "very", "were", "what", "when", "where", "which", "while", "will", "with", "would", "your", "yours",
+    "about", "after", "also", "been", "before", "between", "could", "does", "from", "have", "into", "more",
+    "must", "only", "other", "over", "should", "some", "than", "that", "their", "them", "then", "there",
+    "these", "they", "this", "those", "under", "until", "very", "were", "what", "when", "where", "which",
+    "while", "will", "with", "would", "your", "yours",
 ];
 
 /// The telling words of a text, lower case: anything with a digit, and longer words that are not small.

@@ -71,7 +71,8 @@ impl Op {
     /// # Errors
     /// `in` and `notIn` need a list of at most 1000 items; anything else is a [`FilterError`] the caller records as `matchError`.
     pub fn test(self, actual: Option<&Value>, threshold: &Value) -> Result<bool, FilterError> {
-        let ordered = |holds: fn(Ordering) -> bool| actual.and_then(|a| order(a, threshold)).is_some_and(holds);
+        let ordered =
+            |holds: fn(Ordering) -> bool| actual.and_then(|a| order(a, threshold)).is_some_and(holds);
         Ok(match self {
             Self::Eq => actual == Some(threshold),
             Self::Ne => actual != Some(threshold),

@@ -102,7 +102,9 @@ fn filters_are_data() {
 
     let unknown = WhereFilter::from_value(&value!({"score": {"above": 1}}));
     assert_eq!(unknown, Err(FilterError::UnknownOperator { key: "score".into(), op: "above".into() }));
-    assert!(value!({"score": {"above": 1}}).decode::<WhereFilter>().unwrap_err().to_string().contains("above"));
+    assert!(
+        value!({"score": {"above": 1}}).decode::<WhereFilter>().unwrap_err().to_string().contains("above")
+    );
     assert!(WhereFilter::from_value(&value!({"score": 1})).is_err());
     assert!(value!([1]).decode::<WhereFilter>().is_err());
 

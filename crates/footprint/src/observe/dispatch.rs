@@ -12,8 +12,9 @@ use smallvec::SmallVec;
 use super::context::EventTime;
 use super::queue::{DeferredListener, Queue};
 use super::{
-    AsyncRecorder, Delivery, Event, EventCx, FailedOperation, Hook, HookResult, Interest, LegKind, NamespaceId,
-    ObserverQueueConfig, Payload, Recorder, RecorderError, RunLeg, ScopeErrorEvent, TraversalContext,
+    AsyncRecorder, Delivery, Event, EventCx, FailedOperation, Hook, HookResult, Interest, LegKind,
+    NamespaceId, ObserverQueueConfig, Payload, Recorder, RecorderError, RunLeg, ScopeErrorEvent,
+    TraversalContext,
 };
 use crate::clock::Clock;
 use crate::error::{StructuredError, panic_text};

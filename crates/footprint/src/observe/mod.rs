@@ -19,9 +19,8 @@ mod queue;
 mod queue_config;
 mod recorder;
 
-pub use context::{
-    EventCx, LegKind, NamespaceId, OwnedCx, ResumedFrom, RunLeg, RunMeta, TraversalContext,
-};
+pub use context::{EventCx, LegKind, NamespaceId, OwnedCx, ResumedFrom, RunLeg, RunMeta, TraversalContext};
+pub use digest::digest;
 pub use events::{
     BreakEvent, CommitEvent, DecisionEvent, EmitEvent, ErrorEvent, FailedOperation, FlowPauseEvent,
     FlowResumeEvent, ForkEvent, LoopEvent, Mutation, NextEvent, ReadEvent, RunEndEvent, RunFailedEvent,
@@ -30,9 +29,9 @@ pub use events::{
     SubflowRegisteredEvent, ThrottledEvent, WriteEvent, WriteOp,
 };
 pub use hooks::{Channel, Event, Hook, Interest, Payload, Recorder};
-pub use digest::digest;
 pub use queue_config::{
-    AsyncRecorder, Capture, DrainReport, Envelope, EnvelopeFuture, InvalidQueueOption, ObserverQueueConfig, Overflow,
+    AsyncRecorder, Capture, DrainReport, Envelope, EnvelopeFuture, InvalidQueueOption, ObserverQueueConfig,
+    Overflow,
 };
 pub use recorder::{Delivery, HookResult, RecorderBundle, RecorderError};
 

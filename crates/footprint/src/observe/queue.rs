@@ -14,9 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::dispatch::{Inner, ListenerKind, contain};
-use super::{
-    Capture, DrainReport, Envelope, Event, HookResult, Interest, ObserverQueueConfig, Overflow,
-};
+use super::{Capture, DrainReport, Envelope, Event, HookResult, Interest, ObserverQueueConfig, Overflow};
 use crate::value::{Object, Str, Value};
 
 /// Rounds a terminal flush drains what its own deliveries cause.

@@ -91,7 +91,10 @@ impl FlowchartCheckpoint {
             put("fanOuts", Value::Object(fans));
         }
         if !self.redaction_marks.is_empty() {
-            put("redactionMarks", Value::Array(self.redaction_marks.iter().map(|m| strings(m.segments())).collect()));
+            put(
+                "redactionMarks",
+                Value::Array(self.redaction_marks.iter().map(|m| strings(m.segments())).collect()),
+            );
         }
         out.key("executionTree");
         self.execution_tree.write(&mut out);
@@ -143,7 +146,10 @@ struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     fn read(&mut self, text: &'a str, limits: Limits) -> Read<()> {
-        let bad = |error: crate::json::JsonError| InvalidCheckpoint { path: String::new(), what: error.to_string() };
+        let bad = |error: crate::json::JsonError| InvalidCheckpoint {
+            path: String::new(),
+            what: error.to_string(),
+        };
         let mut json = JsonReader::with_limits(text.as_bytes(), limits);
         if json.peek().map_err(bad)? != TokenKind::Object {
             return refuse("", "is not an object");
@@ -213,7 +219,9 @@ impl<'a> Fields<'a> {
         if let Some(count) = self.take("executionCount") {
             out.execution_count = Some(count_of(&count, "executionCount")?);
         }
-        for (id, count) in &self.take("visitCounts").map_or(Ok(Object::new()), |v| object(v, "visitCounts"))? {
+        for (id, count) in
+            &self.take("visitCounts").map_or(Ok(Object::new()), |v| object(v, "visitCounts"))?
+        {
             out.visit_counts.insert(id.clone(), count_of(count, &format!("visitCounts.{id}"))?);
         }
         out.invoker_stage_id = self.take("invokerStageId").map(|v| text(v, "invokerStageId")).transpose()?;
@@ -228,7 +236,9 @@ impl<'a> Fields<'a> {
         for (at, value) in values(self.take("pendingPauses"), "pendingPauses")?.into_iter().enumerate() {
             out.pending_pauses.push(read_pending(value, &format!("pendingPauses[{at}]"))?);
         }
-        for (id, address) in &self.take("dispatchedBy").map_or(Ok(Object::new()), |v| object(v, "dispatchedBy"))? {
+        for (id, address) in
+            &self.take("dispatchedBy").map_or(Ok(Object::new()), |v| object(v, "dispatchedBy"))?
+        {
             out.dispatched_by.insert(id.clone(), text(address.clone(), &format!("dispatchedBy.{id}"))?);
         }
         for (id, fan) in &self.take("fanOuts").map_or(Ok(Object::new()), |v| object(v, "fanOuts"))? {

@@ -15,7 +15,9 @@ use crate::value::{Object, Str, Value};
 #[non_exhaustive]
 pub enum ResumeError {
     /// A mount on the path is not in the chart.
-    #[error("cannot resume: `{segment}` of the paused path is no mount of this chart; has the chart changed?")]
+    #[error(
+        "cannot resume: `{segment}` of the paused path is no mount of this chart; has the chart changed?"
+    )]
     UnknownMount {
         /// The segment.
         segment: Str,
@@ -100,7 +102,11 @@ fn contained<T>(call: impl FnOnce() -> Result<T, StageError>) -> Result<T, Stage
 
 impl Plan {
     /// Finds the way back. Runs resolvers and branch factories, and nothing else of the author's.
-    pub(crate) fn find(chart: &Chart, record: &PauseRecord, resolved: &mut Resolved) -> Result<Self, ResumeError> {
+    pub(crate) fn find(
+        chart: &Chart,
+        record: &PauseRecord,
+        resolved: &mut Resolved,
+    ) -> Result<Self, ResumeError> {
         let mut levels = Vec::with_capacity(record.path.len() + 1);
         let mut at = (chart.clone(), Arc::clone(chart.root_sites()));
         for path in &record.path {
@@ -154,8 +160,10 @@ fn mount_level(
         (None, MountedChart::Lazy(resolve)) => match resolved.get(path) {
             Some(known) => known.clone(),
             None => {
-                let inner = contained(|| resolve())
-                    .map_err(|source| ResumeError::NotRebuilt { segment: path.clone(), source: StageSource::of(source) })?;
+                let inner = contained(|| resolve()).map_err(|source| ResumeError::NotRebuilt {
+                    segment: path.clone(),
+                    source: StageSource::of(source),
+                })?;
                 let site = (inner.clone(), SiteIds::build(path, &inner));
                 resolved.insert(path.clone(), site.clone());
                 site
@@ -183,13 +191,18 @@ fn branch_level(
     };
     let recorded = state.get("index").and_then(Value::as_u64);
     let (Some(item), Some(recorded)) = (state.get("item").cloned(), recorded) else {
-        return Err(ResumeError::Path { segment: path.clone(), why: "the branch's item or index is missing" });
+        return Err(ResumeError::Path {
+            segment: path.clone(),
+            why: "the branch's item or index is missing",
+        });
     };
     if recorded != index as u64 || index >= spec.max_branches {
         return Err(ResumeError::Path { segment: path.clone(), why: "the branch's index does not fit" });
     }
-    let inner = contained(|| (spec.branch)(&item, index))
-        .map_err(|source| ResumeError::NotRebuilt { segment: path.clone(), source: StageSource::of(source) })?;
+    let inner = contained(|| (spec.branch)(&item, index)).map_err(|source| ResumeError::NotRebuilt {
+        segment: path.clone(),
+        source: StageSource::of(source),
+    })?;
     let ids = SiteIds::build(path, &inner);
     let branch = PlanBranch { chart: inner.clone(), item, index };
     Ok((level(at, target, local, Some(branch), capture), (inner, ids)))
@@ -214,12 +227,20 @@ fn stage_level(at: Site, record: &PauseRecord) -> Result<PlanLevel, ResumeError>
         Some(_) => {
             return Err(ResumeError::NotResumable { stage: stage.clone(), why: "is not a pausable stage" });
         }
-        None => return Err(ResumeError::NotResumable { stage: stage.clone(), why: "has no function to resume" }),
+        None => {
+            return Err(ResumeError::NotResumable { stage: stage.clone(), why: "has no function to resume" });
+        }
     }
     Ok(level(&at, target, &local, None, None))
 }
 
-fn level(at: &Site, target: NodeIdx, local: &str, branch: Option<PlanBranch>, capture: Option<Object>) -> PlanLevel {
+fn level(
+    at: &Site,
+    target: NodeIdx,
+    local: &str,
+    branch: Option<PlanBranch>,
+    capture: Option<Object>,
+) -> PlanLevel {
     PlanLevel {
         chart: at.0.clone(),
         ids: Arc::clone(&at.1),

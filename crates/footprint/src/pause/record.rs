@@ -78,8 +78,10 @@ impl PauseRecord {
 
     /// The question passes a fan-out whose other children have settled.
     pub(crate) fn settled_in(&mut self, owner: &FrameHandle, branches: &Array, settled: &Object) {
-        self.fans
-            .insert(owner.id().clone(), FanOutMemory { branches: branches.clone(), settled: settled.clone() });
+        self.fans.insert(
+            owner.id().clone(),
+            FanOutMemory { branches: branches.clone(), settled: settled.clone() },
+        );
     }
 
     /// The question passes a mount, whose state is captured.

@@ -178,7 +178,10 @@ impl LogView {
         if let Some(unknown) = self.known_key_note(key) {
             notes.push(unknown);
         } else if self.initial_state().is_none() {
-            notes.push(Note::with(NoteCode::LogOnly, "items seeded before the run and not set again are invisible"));
+            notes.push(Note::with(
+                NoteCode::LogOnly,
+                "items seeded before the run and not set again are invisible",
+            ));
         }
         ArrayBirths { key: key.clone(), at, births, missing, notes }
     }

@@ -324,7 +324,8 @@ impl Cursor {
     fn step_in(&mut self) {
         let stop = self.stop().clone();
         let Some(view) = self.legs.get(stop.leg).cloned() else { return };
-        let new_leg = self.at.checked_sub(1).and_then(|b| self.stops.get(b)).is_some_and(|b| b.leg != stop.leg);
+        let new_leg =
+            self.at.checked_sub(1).and_then(|b| self.stops.get(b)).is_some_and(|b| b.leg != stop.leg);
         if new_leg && let Some(initial) = view.initial_state() {
             self.state = initial.clone();
         }
@@ -341,7 +342,8 @@ impl Cursor {
             Some(view) if view.initial_state().is_some() || stop.leg == 0 => view.state_at(through).state,
             // A later leg without an initial state goes on from what the earlier legs left.
             Some(view) => {
-                let mut state = base.map(|v| v.state_at(Some(CommitIdx(usize::MAX))).state).next().unwrap_or_default();
+                let mut state =
+                    base.map(|v| v.state_at(Some(CommitIdx(usize::MAX))).state).next().unwrap_or_default();
                 for bundle in view.log().iter().take(stop.commits.end) {
                     apply_bundle(&mut state, bundle);
                 }

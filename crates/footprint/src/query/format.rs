@@ -130,7 +130,8 @@ impl Slice {
 /// `← total, rate · decided "Good credit" ×0.5 `: why a step is needed.
 fn link_text(node: &SliceNode, parent: SliceNodeId) -> String {
     let edges = || node.parent_edges.iter().filter(|e| e.parent == parent);
-    let keys: Vec<&str> = edges().filter(|e| e.kind == EdgeKind::Data).filter_map(|e| e.key.as_deref()).collect();
+    let keys: Vec<&str> =
+        edges().filter(|e| e.kind == EdgeKind::Data).filter_map(|e| e.key.as_deref()).collect();
     let mut text = String::from("← ");
     text.push_str(&shown(&keys));
     if let Some(control) = edges().find(|e| e.kind == EdgeKind::Control) {
@@ -215,7 +216,8 @@ impl KeySlice {
         }
         match &self.writer {
             Some(writer) => {
-                let _ = write!(out, ": last written at commit {} by {}", writer.commit_idx, writer.stage_name);
+                let _ =
+                    write!(out, ": last written at commit {} by {}", writer.commit_idx, writer.stage_name);
             }
             None => out.push_str(match self.missing {
                 Some(KeyMissing::EmptyLog) => ": nothing was committed",

@@ -213,7 +213,8 @@ impl LogView {
         let mut found: Vec<Reader> = Vec::new();
         // The root key, and — inside branch namespaces — the key as the branch names it.
         let address = key.as_path().wire();
-        let names = key.segments().iter().step_by(2).map(|s| &**s).chain(key.is_nested().then_some(&*address));
+        let names =
+            key.segments().iter().step_by(2).map(|s| &**s).chain(key.is_nested().then_some(&*address));
         let names = names.filter_map(|s| index.symbol_of(s));
         for symbol in names {
             let steps = by_symbol.get(symbol as usize).map_or(&[][..], |s| s);
@@ -312,9 +313,8 @@ impl LogView {
         let written = self.locate(key).last_before(end);
         let mut walk = Forward::new(self, options);
         let lives = written.is_some() || !self.readers_of(key, 0..=u32::MAX).is_empty();
-        let missing = (!lives).then(|| {
-            if self.is_empty() { KeyMissing::EmptyLog } else { KeyMissing::NeverWritten }
-        });
+        let missing =
+            (!lives).then(|| if self.is_empty() { KeyMissing::EmptyLog } else { KeyMissing::NeverWritten });
         if lives {
             walk.node(key.clone(), written, 0);
             if written.is_none() {
@@ -389,7 +389,9 @@ impl<'a> Forward<'a> {
 
     /// A value lives until the next write of its key, that write's own reads included.
     fn expand(&mut self, node: u32) {
-        let Some(ForwardNode { key, written, depth, .. }) = self.nodes.get(node as usize).cloned() else { return };
+        let Some(ForwardNode { key, written, depth, .. }) = self.nodes.get(node as usize).cloned() else {
+            return;
+        };
         let from = written.as_ref().map(|w| w.commit_idx.0 as u32);
         let writers = self.view.locate(&key).all();
         let next = match from {
@@ -423,7 +425,8 @@ impl<'a> Forward<'a> {
             for row in rows {
                 wrote = true;
                 let per_write = row.read_keys.is_some();
-                if row.read_keys.as_ref().is_some_and(|keys| !keys.contains(&name) && !keys.contains(&found)) {
+                if row.read_keys.as_ref().is_some_and(|keys| !keys.contains(&name) && !keys.contains(&found))
+                {
                     continue;
                 }
                 if depth >= self.options.max_depth {

@@ -131,10 +131,8 @@ impl LogView {
         let whole = passed.len() == key.segments().len();
         let node = passed.last().filter(|_| whole).and_then(|n| index.node(*n));
         let above = if whole { passed.len().saturating_sub(1) } else { passed.len() };
-        let around_rows = passed
-            .iter()
-            .take(above)
-            .any(|n| index.node(*n).is_some_and(|n| !n.exact.is_empty()));
+        let around_rows =
+            passed.iter().take(above).any(|n| index.node(*n).is_some_and(|n| !n.exact.is_empty()));
         let around = if key.is_nested() && around_rows { self.around(key, &passed) } else { Arc::from([]) };
         Located { touched: node.map_or(&[], |n| &n.touched), around }
     }

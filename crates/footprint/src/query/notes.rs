@@ -77,10 +77,14 @@ impl NoteCode {
             Self::PreRunOrigin => {
                 "The value was there before the first commit: initial state, run input or code outside state."
             }
-            Self::ReadsNotRecorded => "The recording holds no reads, so missing edges do not mean independence.",
+            Self::ReadsNotRecorded => {
+                "The recording holds no reads, so missing edges do not mean independence."
+            }
             Self::UnknownKey => "No commit writes this key and no step reads it; it may be misspelt.",
             Self::Truncated => "A limit cut the answer; raise it to see the rest.",
-            Self::NestedRows => "The value is made of rows below the key; the last of them is not its only source.",
+            Self::NestedRows => {
+                "The value is made of rows below the key; the last of them is not its only source."
+            }
             Self::InitialAndLog => "States are folded from the recorded initial state and the log.",
             Self::LogOnly => {
                 "No initial state is recorded, so values seeded before the run show only after a commit sets them."

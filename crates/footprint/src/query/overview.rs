@@ -109,7 +109,9 @@ impl TraceQuery {
         let control = root.control_source();
         if control != ControlSource::Recorded {
             let detail = match control {
-                ControlSource::Tree => "control edges are derived from the execution tree and have no labels; the `ControlDeps` recorder keeps them",
+                ControlSource::Tree => {
+                    "control edges are derived from the execution tree and have no labels; the `ControlDeps` recorder keeps them"
+                }
                 _ => "nothing says which decision let a step run; the `ControlDeps` recorder keeps that",
             };
             add(&mut notes, Note::with(NoteCode::ControlUnavailable, detail));

@@ -101,7 +101,11 @@ impl LogView {
     ///
     /// # Errors
     /// [`QueryError::InvalidLimit`].
-    pub fn quality_trace(&self, start: &RuntimeStageId, max_depth: usize) -> Result<QualityTrace, QueryError> {
+    pub fn quality_trace(
+        &self,
+        start: &RuntimeStageId,
+        max_depth: usize,
+    ) -> Result<QualityTrace, QueryError> {
         let row = self.lifted.quality.as_ref();
         let scores = Scores(row.and_then(|r| r.get("steps")).and_then(Value::as_object));
         let mut trace = QualityTrace {

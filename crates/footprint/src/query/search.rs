@@ -108,7 +108,9 @@ impl LogView {
         let needle = query.text.as_ref().map(|t| t.to_lowercase()).filter(|t| !t.is_empty());
         let mut found = Found { limit: query.limit, seen: HashSet::new(), out: SearchHits::default() };
         for commit in 0..self.index().len {
-            let Some(bundle) = self.bundle(commit).filter(|_| self.index().step_at(commit).is_some()) else { continue };
+            let Some(bundle) = self.bundle(commit).filter(|_| self.index().step_at(commit).is_some()) else {
+                continue;
+            };
             let id = &bundle.runtime_stage_id;
             let at = Some(CommitIdx(commit as usize));
             if let Some(needle) = &needle {
@@ -136,7 +138,9 @@ impl LogView {
         self.search_reads(query.key.as_deref(), needle.as_deref(), &mut found);
         if let Some(needle) = &needle {
             for entry in self.narrative().unwrap_or_default() {
-                let Some(id) = entry.runtime_stage_id.as_ref().filter(|id| self.has_step(id)) else { continue };
+                let Some(id) = entry.runtime_stage_id.as_ref().filter(|id| self.has_step(id)) else {
+                    continue;
+                };
                 if let Some(preview) = excerpt(&entry.text, needle) {
                     found.add(HitKind::Narrative, id, None, preview);
                 }

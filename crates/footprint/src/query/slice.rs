@@ -6,7 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::hash::FastMap;
 use super::lookup::ReadKey;
 use super::notes::add;
-use super::{ControlSource, EdgeAttribution, LogView, Note, NoteCode, QueryError, ReadSource, SliceOptions, StateKey};
+use super::{
+    ControlSource, EdgeAttribution, LogView, Note, NoteCode, QueryError, ReadSource, SliceOptions, StateKey,
+};
 use crate::ids::{CommitIdx, RuntimeStageId};
 use crate::state::Untracked;
 use crate::value::Str;

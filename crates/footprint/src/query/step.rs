@@ -162,7 +162,10 @@ impl LogView {
                     path: row.path.clone(),
                     verb: row.verb,
                     commit_idx: CommitIdx(commit as usize),
-                    redacted: bundle.redacted_paths.iter().any(|p| row.path.is_prefix_of(p) || p.is_prefix_of(&row.path)),
+                    redacted: bundle
+                        .redacted_paths
+                        .iter()
+                        .any(|p| row.path.is_prefix_of(p) || p.is_prefix_of(&row.path)),
                 })
             })
             .collect();

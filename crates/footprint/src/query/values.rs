@@ -254,8 +254,7 @@ impl LogView {
         partial: &mut Vec<Partial>,
     ) -> Result<(), QueryError> {
         let since = anchor.unwrap_or(0);
-        let in_the_way =
-            |row: &&GapRow| row.commit >= since && row.commit < end && row.root == key.root();
+        let in_the_way = |row: &&GapRow| row.commit >= since && row.commit < end && row.root == key.root();
         let rows = &self.index().gap_rows;
         if let Some(row) = rows.iter().filter(in_the_way).find(|r| r.unknown_verb.is_some()) {
             return Err(QueryError::UnknownVerb {

@@ -1,7 +1,9 @@
 //! The variable slice: what led to a value (OBS-165…168).
 
-use super::{EdgeAttribution, LogView, Note, NoteCode, QueryError, ReadSource, Slice, SliceOptions, StateKey};
 use super::{CommitRef, notes::add};
+use super::{
+    EdgeAttribution, LogView, Note, NoteCode, QueryError, ReadSource, Slice, SliceOptions, StateKey,
+};
 use crate::ids::CommitIdx;
 
 /// Why a key has no slice.
@@ -123,12 +125,16 @@ impl LogView {
             return None;
         }
         let roots = index.roots();
-        let mut known: Vec<String> =
-            roots.iter().take(SHOWN).filter_map(|n| index.path(*n).first().map(ToString::to_string)).collect();
+        let mut known: Vec<String> = roots
+            .iter()
+            .take(SHOWN)
+            .filter_map(|n| index.path(*n).first().map(ToString::to_string))
+            .collect();
         if roots.len() > SHOWN {
             known.push(format!("{} more", roots.len() - SHOWN));
         }
-        let detail = format!("no commit writes `{key}` and no step reads it; known keys: {}", known.join(", "));
+        let detail =
+            format!("no commit writes `{key}` and no step reads it; known keys: {}", known.join(", "));
         Some(Note::with(NoteCode::UnknownKey, detail))
     }
 }

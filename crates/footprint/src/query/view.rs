@@ -67,11 +67,7 @@ impl LogView {
         Self::with(parts, Lifted::default(), Arc::default())
     }
 
-    pub(super) fn with(
-        parts: LogParts,
-        lifted: Lifted,
-        mounts: Arc<HashMap<RuntimeStageId, Str>>,
-    ) -> Self {
+    pub(super) fn with(parts: LogParts, lifted: Lifted, mounts: Arc<HashMap<RuntimeStageId, Str>>) -> Self {
         Self {
             parts,
             lifted,
@@ -238,12 +234,12 @@ impl LogView {
     /// Notes that hold for every answer about this log.
     pub fn standing_notes(&self) -> Vec<Note> {
         let mut notes = Vec::new();
-        let basis =
-            if self.parts.initial.is_some() { NoteCode::InitialAndLog } else { NoteCode::LogOnly };
+        let basis = if self.parts.initial.is_some() { NoteCode::InitialAndLog } else { NoteCode::LogOnly };
         notes.push(Note::of(basis));
         let gaps = self.parts.log.gaps();
         if let Some(first) = gaps.first() {
-            let detail = format!("{} rows cannot be read; the first is {}: {}", gaps.len(), first.index, first.reason);
+            let detail =
+                format!("{} rows cannot be read; the first is {}: {}", gaps.len(), first.index, first.reason);
             notes.push(Note::with(NoteCode::LogGap, detail));
         }
         notes

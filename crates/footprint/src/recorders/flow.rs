@@ -198,8 +198,7 @@ impl Recorder for FlowNarrative {
 
     fn on_loop(&self, cx: &EventCx<'_>, e: &LoopEvent) -> HookResult {
         let description = e.description.as_deref();
-        let sentence =
-            text::back_edge(&LoopText { target: &e.target, description, iteration: e.iteration });
+        let sentence = text::back_edge(&LoopText { target: &e.target, description, iteration: e.iteration });
         let told = self.runs.with(cx.run_id, |f| {
             let teller = f.loops.get_or_insert_with(|| self.strategy.start());
             teller.pass(&e.target, e.iteration, sentence)

@@ -26,7 +26,6 @@ pub struct StepMetrics {
     pub duration: u64,
 }
 
-
 /// Counts of all steps of one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StageMetrics {
@@ -190,7 +189,8 @@ impl Recorder for Metrics {
 
     fn snapshot(&self, run: &RunId) -> Option<RecorderBundle> {
         let steps = self.runs.read(Some(run), |c| c.steps.clone())?;
-        let sum = |of: fn(&StepMetrics) -> u64| Value::from(steps.aggregate(0, |acc, _, step| acc + of(step)));
+        let sum =
+            |of: fn(&StepMetrics) -> u64| Value::from(steps.aggregate(0, |acc, _, step| acc + of(step)));
         let mut data = Object::new();
         data.insert("numericField", "readCount".into());
         data.insert("grandTotal", sum(|s| s.reads));

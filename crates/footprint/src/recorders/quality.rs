@@ -92,9 +92,7 @@ impl std::fmt::Debug for Quality {
 
 impl Quality {
     /// Scores with this function, under the id `quality-1`.
-    pub fn new(
-        score: impl Fn(&RuntimeStageId, &StepFacts) -> QualityScore + Send + Sync + 'static,
-    ) -> Self {
+    pub fn new(score: impl Fn(&RuntimeStageId, &StepFacts) -> QualityScore + Send + Sync + 'static) -> Self {
         Self { id: "quality-1".into(), score: Box::new(score), runs: PerRun::default() }
     }
 

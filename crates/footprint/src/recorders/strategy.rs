@@ -194,7 +194,12 @@ impl LoopTeller {
                         run.count += 1;
                     }
                     None => {
-                        self.runs.push(Run { target: target.clone(), from: iteration, to: iteration, count: 1 });
+                        self.runs.push(Run {
+                            target: target.clone(),
+                            from: iteration,
+                            to: iteration,
+                            count: 1,
+                        });
                     }
                 }
                 false

@@ -164,8 +164,7 @@ impl Scope {
         key: ListKey<T>,
         items: impl IntoIterator<Item = T>,
     ) -> Result<(), ScopeError> {
-        let items: Result<Array, _> =
-            items.into_iter().map(|item| self.encode(key.name(), &item)).collect();
+        let items: Result<Array, _> = items.into_iter().map(|item| self.encode(key.name(), &item)).collect();
         self.append(key.name(), items?)
     }
 
@@ -281,8 +280,7 @@ impl Scope {
         while let Some(value) = waiting.pop() {
             match &value {
                 Value::Number(number) if number.is_integer() && number.as_f64().abs() > EXACT => {
-                    let warning =
-                        Warning::LargeInteger { stage: self.0.id().clone(), key: key.into() };
+                    let warning = Warning::LargeInteger { stage: self.0.id().clone(), key: key.into() };
                     self.0.run.warnings.add(warning);
                 }
                 Value::Array(items) => waiting.extend(items.iter().cloned()),

@@ -81,12 +81,7 @@ impl RecordWriter {
         let address = RuntimeStageId::new(id.clone(), ExecutionIndex(self.next_index));
         self.next_index += 1;
         let frame = FrameRecord::new(id, name, address);
-        Ok(RecordStep {
-            writer: self,
-            frame: Some(frame),
-            staging: Staging::default(),
-            tags: None,
-        })
+        Ok(RecordStep { writer: self, frame: Some(frame), staging: Staging::default(), tags: None })
     }
 
     /// Number of commits.

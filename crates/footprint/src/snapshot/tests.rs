@@ -5,7 +5,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::ids::{CommitIdx, RuntimeStageId};
 use crate::query::{StateKey, TraceQuery};
-use crate::state::{Bundle, CommitValues, Path, RedactionPolicy, RedactionRule, RunPolicy, Tracking, Untracked, WriteProvenance, fold};
+use crate::state::{
+    Bundle, CommitValues, Path, RedactionPolicy, RedactionRule, RunPolicy, Tracking, Untracked,
+    WriteProvenance, fold,
+};
 use crate::value;
 use crate::value::{Object, Value};
 use crate::verbs::Verb;

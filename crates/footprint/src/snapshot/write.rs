@@ -1,7 +1,8 @@
 //! Writing a snapshot as JSON, without recursion (ENG-145, ENG-164).
 
 use super::{
-    CommitLog, ExecutionTree, FrameRecord, LogAddress, NodeId, Recording, RecorderRow, Snapshot, SubflowResult,
+    CommitLog, ExecutionTree, FrameRecord, LogAddress, NodeId, RecorderRow, Recording, Snapshot,
+    SubflowResult,
 };
 use crate::json::{JsonSink, JsonWriter};
 use crate::value::{Object, Str, Value};

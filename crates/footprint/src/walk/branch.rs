@@ -61,9 +61,10 @@ impl Driver {
             && let Some(evidence) = &decision.evidence
         {
             for rule in evidence.rules.iter().filter(|rule| rule.match_error.is_some()) {
-                self.shared
-                    .warnings
-                    .add(super::warn::Warning::RuleFailed { stage: frame.id().clone(), rule: rule.rule_index });
+                self.shared.warnings.add(super::warn::Warning::RuleFailed {
+                    stage: frame.id().clone(),
+                    rule: rule.rule_index,
+                });
             }
         }
         self.executed(frame, StageType::Decider);
@@ -143,8 +144,7 @@ impl Driver {
             strand.now = Now::Ended(End::Failed(error));
             return;
         }
-        let chosen: Vec<_> =
-            selector.branches.iter().filter(|branch| asked.contains(&branch.id)).collect();
+        let chosen: Vec<_> = selector.branches.iter().filter(|branch| asked.contains(&branch.id)).collect();
         let names: Arc<[Str]> =
             chosen.iter().map(|branch| strand.cursor.place.ids.name(branch.node).clone()).collect();
         frame.tell(Hook::Selected, || {

@@ -244,7 +244,11 @@ impl Driver {
                 Flow::More
             }
             Now::Waiting(fan) => {
-                if self.join(strand, fan) { Flow::More } else { Flow::Blocked }
+                if self.join(strand, fan) {
+                    Flow::More
+                } else {
+                    Flow::Blocked
+                }
             }
             Now::Ended(end) => match strand.stack.pop() {
                 Some(activation) => {
@@ -267,7 +271,11 @@ impl Driver {
         strand
             .waker
             .get_or_insert_with(|| {
-                Waker::from(Arc::new(StrandWaker { id, queued: AtomicBool::new(false), queue: Arc::clone(&self.woken) }))
+                Waker::from(Arc::new(StrandWaker {
+                    id,
+                    queued: AtomicBool::new(false),
+                    queue: Arc::clone(&self.woken),
+                }))
             })
             .clone()
     }
@@ -321,9 +329,9 @@ impl Driver {
         self.woken.register(cx.waker());
         self.shared.stop.register(cx.waker());
         if self.aborted.is_none()
-            && let Some(token) = &self.token {
-            let wait =
-                self.token_wait.get_or_insert_with(|| Box::pin(token.clone().cancelled_owned()));
+            && let Some(token) = &self.token
+        {
+            let wait = self.token_wait.get_or_insert_with(|| Box::pin(token.clone().cancelled_owned()));
             let _ = wait.as_mut().poll(cx);
         }
         self.look_for_abort(cx);

@@ -63,7 +63,10 @@ pub(super) struct Child {
 pub(super) enum ChildState {
     Open,
     /// Settled: its entry of the result map, and its slot of a for-each.
-    Settled { entry: Value, slot: Value },
+    Settled {
+        entry: Value,
+        slot: Value,
+    },
     /// Asks, or (on a resumed leg) still waits to be asked.
     Paused(Vec<PauseRecord>),
     /// Failed in a way that fails the fan-out.
@@ -210,7 +213,13 @@ impl Driver {
     }
 
     /// A child's strand is over.
-    pub(super) fn child_ended(&mut self, fan_id: FanId, place: usize, first: Option<&Arc<FrameHandle>>, end: End) {
+    pub(super) fn child_ended(
+        &mut self,
+        fan_id: FanId,
+        place: usize,
+        first: Option<&Arc<FrameHandle>>,
+        end: End,
+    ) {
         if let Some(first) = first
             && !matches!(end, End::Paused(_))
         {
@@ -227,7 +236,7 @@ impl Driver {
             End::Done(output) | End::Stopped { output, .. } => {
                 let slot = match (&output, is_for_each) {
                     (Some(value), true) => value.clone(),
-                                    _ => Value::Null,
+                    _ => Value::Null,
                 };
                 child.state = ChildState::settled(&child.id, output, false, slot);
             }
@@ -247,12 +256,9 @@ impl Driver {
                         siblings_to_end = Some(RunError::Cancelled { reason });
                     }
                 } else {
-                    let served = first.map_or_else(
-                        || error.structured(),
-                        |first| first.served_error(error.structured()),
-                    );
-                    child.state =
-                        ChildState::settled(&id, Some(served.to_value()), true, Value::Null);
+                    let served = first
+                        .map_or_else(|| error.structured(), |first| first.served_error(error.structured()));
+                    child.state = ChildState::settled(&id, Some(served.to_value()), true, Value::Null);
                     if let Some(first) = first {
                         first.note_error_once(
                             "stageExecutionError",

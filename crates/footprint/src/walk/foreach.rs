@@ -70,7 +70,8 @@ impl Driver {
         let branches = match self.branches(strand, &frame, node, spec) {
             Ok(branches) => branches,
             Err((what, source)) => {
-                let error = RunError::ForEach { stage: frame.address(), what, source: StageSource::of(source) };
+                let error =
+                    RunError::ForEach { stage: frame.address(), what, source: StageSource::of(source) };
                 self.fail_frame(&frame, &error);
                 strand.now = Now::Ended(End::Failed(error));
                 return;
@@ -100,7 +101,14 @@ impl Driver {
         }
         self.tell_fork(&frame, &starts);
         self.executed(&frame, StageType::Fork);
-        self.start_children(strand, &frame, node, spec.mode, FanKind::ForEach { into: spec.into.clone() }, starts);
+        self.start_children(
+            strand,
+            &frame,
+            node,
+            spec.mode,
+            FanKind::ForEach { into: spec.into.clone() },
+            starts,
+        );
     }
 
     fn branches(
@@ -110,7 +118,8 @@ impl Driver {
         node: NodeIdx,
         spec: &ForEachNode,
     ) -> Result<Vec<GeneratedBranch>, (&'static str, StageError)> {
-        let items = guarded(|| (spec.items)(Scope::of(frame))).map_err(|e| ("the items could not be listed", e))?;
+        let items =
+            guarded(|| (spec.items)(Scope::of(frame))).map_err(|e| ("the items could not be listed", e))?;
         let total = items.len();
         let ran = total.min(spec.max_branches);
         let mut facts = Object::new();
@@ -129,7 +138,8 @@ impl Driver {
         let mut branches = Vec::with_capacity(ran);
         for (index, item) in items.into_iter().take(ran).enumerate() {
             item.check_depth().map_err(|e| ("an item cannot be recorded", e.into()))?;
-            let chart = guarded(|| (spec.branch)(&item, index)).map_err(|e| ("a branch could not be made", e))?;
+            let chart =
+                guarded(|| (spec.branch)(&item, index)).map_err(|e| ("a branch could not be made", e))?;
             branches.push(GeneratedBranch::new(strand, node, chart, item, index));
         }
         Ok(branches)

@@ -24,8 +24,8 @@ use crate::observe::{
 };
 use crate::scope::bags::put;
 use crate::state::{
-    Bundle, CommitValues, MapperRead, Path, Phase, Redaction, StagedOp, Staging, Tracking, WriteOperation, WriteRecord,
-    seed_ops,
+    Bundle, CommitValues, MapperRead, Path, Phase, Redaction, StagedOp, Staging, Tracking, WriteOperation,
+    WriteRecord, seed_ops,
 };
 use crate::stream::OpenStream;
 use crate::value::summary::{MarkerKind, marker};
@@ -311,7 +311,12 @@ impl FrameHandle {
         }
     }
 
-    pub(super) fn tell_resumed(&self, hook: Hook, from: Option<ResumedFrom>, build: impl FnOnce() -> Payload) {
+    pub(super) fn tell_resumed(
+        &self,
+        hook: Hook,
+        from: Option<ResumedFrom>,
+        build: impl FnOnce() -> Payload,
+    ) {
         if !self.is_wanted(hook) {
             return;
         }
@@ -802,9 +807,7 @@ fn only_op(staging: &Staging) -> Option<WriteRecord> {
     let (operation, value) = match op {
         StagedOp::Set { value, .. } => (WriteOperation::Set, Some(value.clone())),
         StagedOp::Merge { patch, .. } => (WriteOperation::Update, Some(patch.clone())),
-        StagedOp::Push { path, .. } => {
-            (WriteOperation::Set, staging.view().walk(path.segments()).cloned())
-        }
+        StagedOp::Push { path, .. } => (WriteOperation::Set, staging.view().walk(path.segments()).cloned()),
         StagedOp::Delete { .. } => (WriteOperation::Delete, None),
     };
     Some(WriteRecord { path: op.path().clone(), operation, value })

@@ -126,8 +126,10 @@ impl Driver {
         let plan = match next.plan(&place.chart, node) {
             Ok(plan) => plan,
             Err(error) => {
-                let error =
-                    RunError::Stage { address: frame.address(), source: StageSource::of(StageError::from_error(error)) };
+                let error = RunError::Stage {
+                    address: frame.address(),
+                    source: StageSource::of(StageError::from_error(error)),
+                };
                 return self.continuation_refused(strand, frame, error);
             }
         };

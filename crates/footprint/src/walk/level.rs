@@ -135,7 +135,12 @@ impl Level {
         let mounted = self.mounted.as_ref()?;
         let (state, initial, log, tree) = {
             let core = self.core();
-            (run.state_of(&core, redacted), core.initial.clone(), core.log.clone(), core.tree.to_tree(&self.chart, &self.ids))
+            (
+                run.state_of(&core, redacted),
+                core.initial.clone(),
+                core.log.clone(),
+                core.tree.to_tree(&self.chart, &self.ids),
+            )
         };
         Some(SubflowResult {
             subflow_id: mounted.id.clone(),

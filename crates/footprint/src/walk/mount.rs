@@ -11,7 +11,8 @@ use super::tree::{Link, Message, What};
 use super::visit::guarded;
 use super::warn::Warning;
 use crate::chart::{
-    ArrayMergeMode, Chart, InputMapper, MountNode, MountedChart, NodeIdx, NodeKind, OutputMapper, SiteIds, SubflowEnd,
+    ArrayMergeMode, Chart, InputMapper, MountNode, MountedChart, NodeIdx, NodeKind, OutputMapper, SiteIds,
+    SubflowEnd,
 };
 use crate::error::{MapperSide, RunError, StageError, StageSource};
 use crate::observe::{
@@ -61,12 +62,17 @@ impl Driver {
         let mapped = match self.map_input(strand, &frame, spec) {
             Ok(mapped) => mapped,
             Err(source) => {
-                let error = RunError::Mapper { mount: frame.address(), side: MapperSide::Input, source: StageSource::of(source) };
+                let error = RunError::Mapper {
+                    mount: frame.address(),
+                    side: MapperSide::Input,
+                    source: StageSource::of(source),
+                };
                 frame.note_error("inputMapperError", self.served_text(&frame, &error));
                 return self.mount_refused(strand, &frame, error);
             }
         };
-        let description = inner.node(NodeIdx::ROOT).description.clone().or_else(|| declared.description.clone());
+        let description =
+            inner.node(NodeIdx::ROOT).description.clone().or_else(|| declared.description.clone());
         self.open_level(
             strand,
             frame,
@@ -258,7 +264,12 @@ impl Driver {
     }
 
     /// A mount that could not be entered: it is the failing frame itself.
-    fn mount_refused(&mut self, strand: &mut Strand, frame: &Arc<FrameHandle>, error: RunError) -> Option<()> {
+    fn mount_refused(
+        &mut self,
+        strand: &mut Strand,
+        frame: &Arc<FrameHandle>,
+        error: RunError,
+    ) -> Option<()> {
         self.fail_frame(frame, &error);
         strand.now = Now::Ended(End::Failed(error));
         None
@@ -304,7 +315,8 @@ impl Driver {
         stop: Option<Option<Str>>,
     ) {
         let frame = Arc::clone(&mount.frame);
-        let mapper = mount.spec().and_then(|spec| spec.output.clone().map(|mapper| (mapper, spec.array_merge)));
+        let mapper =
+            mount.spec().and_then(|spec| spec.output.clone().map(|mapper| (mapper, spec.array_merge)));
         match mapper {
             None => {
                 self.tell_exit(&mount);
@@ -334,8 +346,11 @@ impl Driver {
                         frame.commit(Some(Phase::Exit));
                     }
                     Err(source) => {
-                        let error =
-                            RunError::Mapper { mount: frame.address(), side: MapperSide::Output, source: StageSource::of(source) };
+                        let error = RunError::Mapper {
+                            mount: frame.address(),
+                            side: MapperSide::Output,
+                            source: StageSource::of(source),
+                        };
                         self.tell_exit(&mount);
                         frame.note_error("outputMapperError", self.served_text(&frame, &error));
                         strand.cursor = mount.outer;

@@ -41,7 +41,8 @@ impl Namespace {
     pub(crate) fn lookup<'a>(&self, state: &'a Object, key: &str) -> Option<&'a Value> {
         let mut end = self.segments.len();
         while end > 0 {
-            let found = self.segments.get(..end).and_then(|path| descend(state, path)).and_then(|o| o.get(key));
+            let found =
+                self.segments.get(..end).and_then(|path| descend(state, path)).and_then(|o| o.get(key));
             if found.is_some() {
                 return found;
             }

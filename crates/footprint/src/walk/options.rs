@@ -157,7 +157,9 @@ impl RunOptions {
     pub fn input(mut self, input: impl Serialize) -> Self {
         match Value::from_serialize(&input) {
             Ok(value) => self.input = Some(value),
-            Err(error) => self.refuse(OptionsError::Unrepresentable { option: "input", reason: error.to_string() }),
+            Err(error) => {
+                self.refuse(OptionsError::Unrepresentable { option: "input", reason: error.to_string() })
+            }
         }
         self
     }

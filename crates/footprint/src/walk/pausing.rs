@@ -38,7 +38,8 @@ impl Driver {
 
     fn suspend(&mut self, strand: &mut Strand, frame: &Arc<FrameHandle>, mut record: PauseRecord) {
         if let Some(why) = unreachable_again(strand) {
-            let error = RunError::Stage { address: frame.address(), source: StageSource::of(StageError::new(why)) };
+            let error =
+                RunError::Stage { address: frame.address(), source: StageSource::of(StageError::new(why)) };
             self.fail_frame(frame, &error);
             strand.now = Now::Ended(End::Failed(error));
             return;
@@ -61,7 +62,9 @@ impl Driver {
 /// A position no resume could find again is refused when the question is raised, not later (ENG-125).
 fn unreachable_again(strand: &Strand) -> Option<&'static str> {
     if strand.cursor.place.dynamic {
-        return Some("a stage of a dynamic continuation cannot pause: it is no part of the chart a resume walks");
+        return Some(
+            "a stage of a dynamic continuation cannot pause: it is no part of the chart a resume walks",
+        );
     }
     if strand.cursor.astray {
         return Some("this stage was reached by a loop out of a parallel branch and cannot pause there");

@@ -62,11 +62,8 @@ impl Driver {
         }
         if let Some(top) = &way.top {
             strand.cursor.link = Link::After(top.at);
-            strand.cursor.parent = Some(Parent {
-                id: top_parent_id(&way, level),
-                index: top.at_index,
-                on_level: true,
-            });
+            strand.cursor.parent =
+                Some(Parent { id: top_parent_id(&way, level), index: top.at_index, on_level: true });
         }
         if let Some(branch) = &level.branch {
             if !way.fanned {
@@ -148,11 +145,8 @@ impl Driver {
     /// the walk goes on. It has no tree node and no bundle here.
     fn ghost(&self, strand: &Strand, way: &Reentry, level: &PlanLevel, node: NodeIdx) -> Arc<FrameHandle> {
         let id = level.ids.id(node).as_shared().clone();
-        let index = way
-            .question
-            .dispatchers
-            .get(&id)
-            .map_or(0, |address| RuntimeStageId::parse(address).index().0);
+        let index =
+            way.question.dispatchers.get(&id).map_or(0, |address| RuntimeStageId::parse(address).index().0);
         FrameHandle::ghost(
             &self.shared,
             GhostOf {
@@ -258,9 +252,9 @@ impl Driver {
             cursor.link = Link::Tail;
         }
         way.queued = below;
-        let id: StrandId = self.strands.insert(|id| {
-            Box::new(Strand::new(id, cursor, Now::Resume(Box::new(way)), Some((fan, place))))
-        });
+        let id: StrandId = self
+            .strands
+            .insert(|id| Box::new(Strand::new(id, cursor, Now::Resume(Box::new(way)), Some((fan, place)))));
         if let Some(child) = self.fans.get_mut(fan).and_then(|fan| fan.children.get_mut(place)) {
             child.strand = Some(id);
         }
@@ -277,11 +271,10 @@ impl Driver {
         }
         strand.cursor.invoker = strand.cursor.invoker.take().or_else(|| way.question.invoker.clone());
         let has_input = !way.answer.is_null();
-        let from = way
-            .question
-            .execution
-            .as_ref()
-            .map(|(run_id, address)| ResumedFrom { run_id: run_id.clone(), runtime_stage_id: address.clone() });
+        let from = way.question.execution.as_ref().map(|(run_id, address)| ResumedFrom {
+            run_id: run_id.clone(),
+            runtime_stage_id: address.clone(),
+        });
         frame.tell_resumed(Hook::FlowResume, from.clone(), || {
             Payload::from(FlowResumeEvent {
                 stage_name: frame.name().clone(),
@@ -302,7 +295,9 @@ impl Driver {
             // Questions that belong to no fan-out on the path cannot be asked again.
             let error = RunError::Stage {
                 address: frame.address(),
-                source: StageSource::of(StageError::new("the checkpoint queues questions outside the paused fan-out")),
+                source: StageSource::of(StageError::new(
+                    "the checkpoint queues questions outside the paused fan-out",
+                )),
             };
             self.fail_frame(&frame, &error);
             strand.now = Now::Ended(End::Failed(error));

@@ -22,11 +22,11 @@ use super::visit::{drop_guarded, guarded};
 use super::visits::Visits;
 use super::warn::Warnings;
 use crate::chart::{Chart, NodeIdx};
-use crate::error::{RunError, StructuredError, StageSource};
+use crate::error::{RunError, StageSource, StructuredError};
 use crate::ids::{RunId, RuntimeStageId};
 use crate::observe::{
-    At, DrainReport, FlowPauseEvent, Hook, LegKind, Observers, Payload, RunEndEvent, RunFailedEvent, RunLeg, RunMeta,
-    RunStartEvent,
+    At, DrainReport, FlowPauseEvent, Hook, LegKind, Observers, Payload, RunEndEvent, RunFailedEvent, RunLeg,
+    RunMeta, RunStartEvent,
 };
 use crate::pause::{PauseRecord, Resolved};
 use crate::recorders::CombinedNarrative;
@@ -234,7 +234,9 @@ impl Run {
             let output = output_of(&self.shared, &self.chart);
             let refused = match output {
                 Ok(output) => contract.check_output(Some(&output)).err().map(RunError::OutputInvalid),
-                Err(source) => Some(RunError::Stage { address: RuntimeStageId::root(), source: StageSource::of(source) }),
+                Err(source) => {
+                    Some(RunError::Stage { address: RuntimeStageId::root(), source: StageSource::of(source) })
+                }
             };
             if let Some(error) = refused {
                 return self.failed(error);
@@ -306,7 +308,11 @@ impl Future for Run {
         match std::mem::replace(&mut run.state, RunState::Done) {
             RunState::Refused(error) => {
                 run.shared.close();
-                Poll::Ready(RunReport::new(Arc::clone(&run.shared), run.chart.clone(), Outcome::Failed(error)))
+                Poll::Ready(RunReport::new(
+                    Arc::clone(&run.shared),
+                    run.chart.clone(),
+                    Outcome::Failed(error),
+                ))
             }
             RunState::Idle(idle) => {
                 let (mut driver, strand) = *idle;
@@ -459,14 +465,12 @@ fn observers_of(options: &RunOptions, run_id: &RunId) -> Observers {
     for attachment in &options.attachments {
         match attachment {
             Attachment::Shared(recorder, delivery) => observers.attach(Arc::clone(recorder), *delivery),
-            Attachment::PerRun(make, delivery) => {
-                match guarded(|| Ok(make(&meta))) {
-                    Ok(recorder) => observers.attach(Arc::from(recorder), *delivery),
-                    Err(error) => {
-                        tracing::warn!(target: "footprint", "a recorder factory failed: {error}");
-                    }
+            Attachment::PerRun(make, delivery) => match guarded(|| Ok(make(&meta))) {
+                Ok(recorder) => observers.attach(Arc::from(recorder), *delivery),
+                Err(error) => {
+                    tracing::warn!(target: "footprint", "a recorder factory failed: {error}");
                 }
-            }
+            },
             Attachment::Async(recorder) => observers.attach_async(Arc::clone(recorder)),
         }
     }

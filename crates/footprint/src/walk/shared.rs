@@ -18,8 +18,8 @@ use crate::ids::{RunId, RunIdSource, RuntimeStageId};
 use crate::observe::{LegKind, NamespaceId, Observers, TraversalContext};
 use crate::snapshot::Snapshot;
 use crate::state::{Marks, Path, Redaction, RedactionPolicy, RedactionReport, RunPolicy};
-use crate::structure::RuntimeFacts;
 use crate::stream::StreamHandler;
+use crate::structure::RuntimeFacts;
 use crate::value::{Object, Str, TypedViews, Value};
 
 /// One leg of a run.
@@ -170,7 +170,9 @@ impl RunShared {
             out.execution_tree = core.tree.to_tree(&self.root.chart, &self.root.ids);
         }
         for level in self.record.mounts() {
-            let (Some(mounted), Some(result)) = (&level.mounted, level.subflow_result(self, redacted)) else { continue };
+            let (Some(mounted), Some(result)) = (&level.mounted, level.subflow_result(self, redacted)) else {
+                continue;
+            };
             let result = Arc::new(result);
             out.subflow_results.insert(mounted.id.clone(), Arc::clone(&result));
             out.subflow_results.insert(mounted.address().to_string().into(), result);

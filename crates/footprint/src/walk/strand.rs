@@ -13,7 +13,7 @@ use super::level::Level;
 use super::namespace::Namespace;
 use super::timer::Timer;
 use super::tree::Link;
-use crate::chart::{Chart, NodeIdx, SiteIds, StepOutput, Step, MountNode};
+use crate::chart::{Chart, MountNode, NodeIdx, SiteIds, Step, StepOutput};
 use crate::decide::{Decision, Selection};
 use crate::error::{RunError, StageError};
 use crate::pause::PauseRecord;

@@ -291,15 +291,27 @@ impl Message {
                     out.insert("count", Value::from(names.len() as u64));
                 },
             ),
-            What::Chain { name } => {
-                message("next", format!("Continues with {name}."), Some(Value::from(name.clone())), at, |_| {})
-            }
-            What::SubflowEntry { name, path } => {
-                message("subflow", format!("Enters the subflow {name}."), Some(Value::from(path.clone())), at, |_| {})
-            }
-            What::SubflowExit { name, path } => {
-                message("subflow", format!("Leaves the subflow {name}."), Some(Value::from(path.clone())), at, |_| {})
-            }
+            What::Chain { name } => message(
+                "next",
+                format!("Continues with {name}."),
+                Some(Value::from(name.clone())),
+                at,
+                |_| {},
+            ),
+            What::SubflowEntry { name, path } => message(
+                "subflow",
+                format!("Enters the subflow {name}."),
+                Some(Value::from(path.clone())),
+                at,
+                |_| {},
+            ),
+            What::SubflowExit { name, path } => message(
+                "subflow",
+                format!("Leaves the subflow {name}."),
+                Some(Value::from(path.clone())),
+                at,
+                |_| {},
+            ),
         }
     }
 }
@@ -308,7 +320,13 @@ fn name_list(names: &[Str]) -> Value {
     Value::Array(names.iter().map(|name| Value::from(name.clone())).collect::<Array>())
 }
 
-fn message(kind: &str, text: String, target: Option<Value>, at: u64, more: impl FnOnce(&mut Object)) -> Value {
+fn message(
+    kind: &str,
+    text: String,
+    target: Option<Value>,
+    at: u64,
+    more: impl FnOnce(&mut Object),
+) -> Value {
     let mut out = Object::new();
     out.insert("type", Value::from(kind));
     out.insert("description", Value::from(text));

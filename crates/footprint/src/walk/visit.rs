@@ -14,9 +14,7 @@ use super::warn::Warning;
 use crate::chart::{Body, NodeIdx, NodeKind, Step};
 use crate::decide::NoBranchMatched;
 use crate::error::{RunError, StageError, StageSource};
-use crate::observe::{
-    BreakEvent, ErrorEvent, Hook, StageExecutedEvent, StageRetryEvent, StageType,
-};
+use crate::observe::{BreakEvent, ErrorEvent, Hook, StageExecutedEvent, StageRetryEvent, StageType};
 use crate::scope::Scope;
 use crate::value::Value;
 
@@ -37,7 +35,12 @@ pub(super) fn drop_guarded<T>(value: T) {
 
 impl Driver {
     /// Opens the frame of a visit: takes the index, stamps the address, counts the visit.
-    pub(super) fn open_frame(&mut self, strand: &mut Strand, node: NodeIdx, owner: Ownership) -> Arc<FrameHandle> {
+    pub(super) fn open_frame(
+        &mut self,
+        strand: &mut Strand,
+        node: NodeIdx,
+        owner: Ownership,
+    ) -> Arc<FrameHandle> {
         self.since_yield += 1;
         let index = self.next_index;
         self.next_index += 1;
@@ -69,7 +72,8 @@ impl Driver {
                 link: cursor.link,
                 pass: std::mem::take(&mut cursor.pass),
                 is_mount,
-                is_bare_fork: !generated && matches!(&declared.kind, NodeKind::Fork(fork) if fork.body.is_none()),
+                is_bare_fork: !generated
+                    && matches!(&declared.kind, NodeKind::Fork(fork) if fork.body.is_none()),
             },
         );
         if strand.first.is_none() && strand.child_of.is_some() {
@@ -135,7 +139,9 @@ impl Driver {
         let scope = Scope::of(frame);
         let started = guarded(|| {
             Ok(match (&node.kind, body) {
-                (_, Some(Body::Plain { run } | Body::Streaming { run, .. })) => AuthorFuture::Stage(run(scope)),
+                (_, Some(Body::Plain { run } | Body::Streaming { run, .. })) => {
+                    AuthorFuture::Stage(run(scope))
+                }
                 (_, Some(Body::Pausable { run, resume })) => match &running.answer {
                     None => AuthorFuture::Pausable(run(scope)),
                     Some(answer) => AuthorFuture::Stage(resume(scope, answer.clone())),
@@ -254,8 +260,14 @@ impl Driver {
 
     fn retry(&mut self, strand: &mut Strand, mut running: Running, delay: Duration, error: &StageError) {
         let frame = Arc::clone(&running.frame);
-        let max_attempts =
-            strand.cursor.place.chart.node(running.node).retry.as_ref().map_or(1, |retry| retry.max_attempts());
+        let max_attempts = strand
+            .cursor
+            .place
+            .chart
+            .node(running.node)
+            .retry
+            .as_ref()
+            .map_or(1, |retry| retry.max_attempts());
         frame.close_stream(false);
         frame.tell(Hook::StageRetry, || {
             let served = frame.served_error(error.structured());
@@ -272,11 +284,8 @@ impl Driver {
         });
         frame.reset_attempt();
         running.attempt += 1;
-        strand.now = if delay.is_zero() {
-            Now::Attempt(running)
-        } else {
-            Now::Backoff(running, Timer::after(delay))
-        };
+        strand.now =
+            if delay.is_zero() { Now::Attempt(running) } else { Now::Backoff(running, Timer::after(delay)) };
     }
 
     /// Ends a visit whose function is dropped while it runs.

@@ -79,13 +79,18 @@ pub enum Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::EmptyEmitName { stage } => write!(f, "stage `{stage}` emitted an event without a name; it was dropped"),
+            Self::EmptyEmitName { stage } => {
+                write!(f, "stage `{stage}` emitted an event without a name; it was dropped")
+            }
             Self::ConcatGrowth { mount, key } => write!(
                 f,
                 "mount `{mount}` appends the whole previous content of `{key}` on each pass; use ArrayMergeMode::Replace"
             ),
             Self::LargeInteger { stage, key } => {
-                write!(f, "stage `{stage}` wrote an integer beyond 2^53 to `{key}`; JavaScript readers round it")
+                write!(
+                    f,
+                    "stage `{stage}` wrote an integer beyond 2^53 to `{key}`; JavaScript readers round it"
+                )
             }
             Self::LossyValue { stage, key } => write!(
                 f,
@@ -124,7 +129,11 @@ const CAP: usize = 256;
 
 impl Warnings {
     pub(crate) fn new(diagnostics: Diagnostics) -> Self {
-        Self { dev: diagnostics == Diagnostics::Dev, found: Mutex::new(Vec::new()), count: AtomicUsize::new(0) }
+        Self {
+            dev: diagnostics == Diagnostics::Dev,
+            found: Mutex::new(Vec::new()),
+            count: AtomicUsize::new(0),
+        }
     }
 
     /// Whether findings beyond the required ones are looked for.

@@ -81,11 +81,7 @@ async fn cancelling_fan_outs_and_mounts() {
         |_: Scope, _: Value| async { Ok(()) },
     );
     let chart = build(Chart::builder(idle("a")).fork(
-        [
-            footprint::chart::ForkChild::from(hanging("x")),
-            Mount::of("sf", &inner).into(),
-            asking.into(),
-        ],
+        [footprint::chart::ForkChild::from(hanging("x")), Mount::of("sf", &inner).into(), asking.into()],
         FanOut::AllSettled,
     ));
     let lines_recorder = Lines::new();
@@ -105,8 +101,7 @@ async fn cancelling_fan_outs_and_mounts() {
 #[tokio::test]
 async fn time_budgets() {
     let chart = build(Chart::builder(hanging("a")));
-    let options =
-        RunOptions::new().timeout(Duration::from_millis(10)).cancel(CancellationToken::new());
+    let options = RunOptions::new().timeout(Duration::from_millis(10)).cancel(CancellationToken::new());
     let report = chart.run(options).await;
     assert!(
         matches!(report.error(), Some(RunError::TimedOut { after }) if *after == Duration::from_millis(10))
@@ -121,7 +116,8 @@ async fn time_budgets() {
 /// Proves ENG-121: waits between attempts obey cancellation.
 #[tokio::test]
 async fn backoff_obeys_cancellation() {
-    let chart = build(Chart::builder(failing("a").retry(Retry::attempts(9).fixed(Duration::from_secs(3600)))));
+    let chart =
+        build(Chart::builder(failing("a").retry(Retry::attempts(9).fixed(Duration::from_secs(3600)))));
     let run = chart.run(RunOptions::new());
     let handle = run.handle();
     let running = tokio::spawn(run);

@@ -34,13 +34,18 @@ async fn panics_are_contained_everywhere() {
     })
     .max_branches(1)
     .into("out");
-    let factory =
-        ForEach::new("x", |_: Scope| Ok(vec![1u8]), |_: &u8, _| -> Chart { quiet() }).max_branches(1).into("out");
+    let factory = ForEach::new("x", |_: Scope| Ok(vec![1u8]), |_: &u8, _| -> Chart { quiet() })
+        .max_branches(1)
+        .into("out");
     let charts = [
         build(Chart::builder(mark("a")).then(at_call)),
         build(Chart::builder(mark("a")).then(in_poll)),
-        build(Chart::builder(mark("a")).decide(Decider::new("x", |_: Scope| async { Ok::<&str, StageError>(quiet()) }).branch(idle("b")))),
-        build(Chart::builder(mark("a")).select(Selector::new("x", |_: Scope| async { Ok::<[&str; 1], StageError>(quiet()) }).branch(idle("b")))),
+        build(Chart::builder(mark("a")).decide(
+            Decider::new("x", |_: Scope| async { Ok::<&str, StageError>(quiet()) }).branch(idle("b")),
+        )),
+        build(Chart::builder(mark("a")).select(
+            Selector::new("x", |_: Scope| async { Ok::<[&str; 1], StageError>(quiet()) }).branch(idle("b")),
+        )),
         build(Chart::builder(mark("a")).mount(Mount::of("x", &inner).input(|_| quiet()))),
         build(Chart::builder(mark("a")).mount(Mount::of("x", &inner).output(|_| quiet()))),
         build(Chart::builder(mark("a")).mount(Mount::lazy("x", || -> Chart { quiet() }))),
@@ -109,7 +114,9 @@ async fn failing_observers_change_nothing() {
             panic!("row")
         }
     }
-    let chart = || build(Chart::builder(mark("a")).fork([mark("x"), failing("y")], FanOut::AllSettled).then(idle("z")));
+    let chart = || {
+        build(Chart::builder(mark("a")).fork([mark("x"), failing("y")], FanOut::AllSettled).then(idle("z")))
+    };
     let (plain, told_alone) = told(&chart(), RunOptions::new()).await;
     for panics in [false, true] {
         let (report, mut told_beside) =
@@ -142,8 +149,9 @@ async fn errors_keep_their_source_and_the_report() {
     let RunError::Stage { address, source } = failure.error() else { panic!("{failure}") };
     assert_eq!(address.to_string(), "sf/find#1");
     assert!(source.source_error().unwrap().downcast_ref::<NoOrder>().is_some());
-    let chain: Vec<String> =
-        std::iter::successors(Some(&failure as &dyn std::error::Error), |e| e.source()).map(ToString::to_string).collect();
+    let chain: Vec<String> = std::iter::successors(Some(&failure as &dyn std::error::Error), |e| e.source())
+        .map(ToString::to_string)
+        .collect();
     assert!(chain.iter().any(|text| text == "no such order"), "{chain:?}");
     assert!(failure.report().snapshot().subflow_results.contains_key("sf"));
 }
@@ -152,11 +160,13 @@ async fn errors_keep_their_source_and_the_report() {
 #[tokio::test]
 async fn mapper_failures() {
     let inner = build(Chart::builder(mark("in")));
-    let refuse = |side| move |report: &footprint::report::RunReport| match report.error() {
-        Some(RunError::Mapper { side: found, mount, .. }) => {
-            assert_eq!((*found, mount.to_string().as_str()), (side, "sf#0"));
+    let refuse = |side| {
+        move |report: &footprint::report::RunReport| match report.error() {
+            Some(RunError::Mapper { side: found, mount, .. }) => {
+                assert_eq!((*found, mount.to_string().as_str()), (side, "sf#0"));
+            }
+            other => panic!("{other:?}"),
         }
-        other => panic!("{other:?}"),
     };
     let chart = build(Chart::builder(Mount::of("sf", &inner).input(|_| Err(StageError::new("no")))));
     let (report, lines) = told(&chart, RunOptions::new()).await;
@@ -168,7 +178,10 @@ async fn mapper_failures() {
     let chart = build(Chart::builder(Mount::of("sf", &inner).output(|_| Err(StageError::new("no")))));
     let (report, lines) = told(&chart, RunOptions::new()).await;
     refuse(MapperSide::Output)(&report);
-    assert_eq!(lines[lines.len() - 4..], ["subflow_exit sf#0", "commit sf#0", "flow_error sf#0", "run_failed __root__#0"]);
+    assert_eq!(
+        lines[lines.len() - 4..],
+        ["subflow_exit sf#0", "commit sf#0", "flow_error sf#0", "run_failed __root__#0"]
+    );
     let errors = &report.snapshot().execution_tree.iter().next().unwrap().1.errors;
     assert_eq!(errors.get("outputMapperError"), Some(&value!("no")));
     assert_eq!(report.snapshot().subflow_results["sf#0"].tree_context.history.len(), 1);
@@ -213,7 +226,9 @@ async fn branches_that_do_not_exist() {
         })
         .branch(idle("a"));
         let report = build(Chart::builder(selector)).run(RunOptions::new()).await;
-        assert!(matches!(report.error(), Some(RunError::UnknownSelection { offenders, .. }) if offenders.len() == 1));
+        assert!(
+            matches!(report.error(), Some(RunError::UnknownSelection { offenders, .. }) if offenders.len() == 1)
+        );
     }
     let none = Selector::new("s", |_: Scope| async { Ok(Vec::<&str>::new()) }).branch(idle("a"));
     let report = build(Chart::builder(none).then(mark("after"))).run(RunOptions::new()).await;
@@ -265,7 +280,10 @@ async fn options_that_cannot_work() {
             }
         }
     };
-    assert_eq!(refused(RunOptions::new().max_depth(0)).await, OptionsError::LimitTooSmall { option: "max_depth" });
+    assert_eq!(
+        refused(RunOptions::new().max_depth(0)).await,
+        OptionsError::LimitTooSmall { option: "max_depth" }
+    );
     assert_eq!(
         refused(RunOptions::new().max_iterations(0)).await,
         OptionsError::LimitTooSmall { option: "max_iterations" }

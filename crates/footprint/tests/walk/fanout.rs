@@ -189,9 +189,10 @@ async fn for_each_results() {
 /// Proves ENG-41: without items there is no fan-out event, and the result is an empty list.
 #[tokio::test]
 async fn for_each_without_items() {
-    let each = ForEach::new("each", |_: Scope| Ok(Vec::<u8>::new()), |_: &u8, _| build(Chart::builder(idle("in"))))
-        .max_branches(3)
-        .into("results");
+    let each =
+        ForEach::new("each", |_: Scope| Ok(Vec::<u8>::new()), |_: &u8, _| build(Chart::builder(idle("in"))))
+            .max_branches(3)
+            .into("results");
     let (report, told) = told(&build(Chart::builder(each)), RunOptions::new()).await;
     assert_eq!(state(&report)["results"], value!([]));
     assert!(told.iter().all(|line| !line.starts_with("fork")));
@@ -200,7 +201,8 @@ async fn for_each_without_items() {
 /// Proves ENG-98, ENG-106: width costs no depth, and a thousand children keep declaration order.
 #[tokio::test]
 async fn a_wide_fork_is_one_level() {
-    let ids: Vec<&'static str> = (0..1000).map(|n| &*Box::leak(format!("c{n:04}").into_boxed_str())).collect();
+    let ids: Vec<&'static str> =
+        (0..1000).map(|n| &*Box::leak(format!("c{n:04}").into_boxed_str())).collect();
     let children: Vec<Stage> = ids.iter().map(|id| slow(id, 1)).collect();
     let chart = build(Chart::builder(idle("a")).fork(children, FanOut::AllSettled));
     let report = chart.run(RunOptions::new().max_depth(1)).await;

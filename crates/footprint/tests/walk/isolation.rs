@@ -104,15 +104,18 @@ async fn sixty_four_runs() {
 async fn nothing_is_kept_alive_and_snapshots_are_frozen() {
     let alive = Arc::new(());
     let held = Arc::clone(&alive);
-    let chart = build(Chart::builder(Stage::new("a", move |scope: Scope| {
-        let held = Arc::clone(&held);
-        async move {
-            tokio::task::yield_now().await;
-            scope.set_value("a", 1)?;
-            drop(held);
-            Ok(())
-        }
-    })).then(mark("b")));
+    let chart = build(
+        Chart::builder(Stage::new("a", move |scope: Scope| {
+            let held = Arc::clone(&held);
+            async move {
+                tokio::task::yield_now().await;
+                scope.set_value("a", 1)?;
+                drop(held);
+                Ok(())
+            }
+        }))
+        .then(mark("b")),
+    );
     let run = chart.run(RunOptions::new().extend(Arc::clone(&alive)));
     let handle = run.handle();
     let mut run = Box::pin(run);

@@ -19,10 +19,7 @@ async fn seeds_and_arguments() {
     let stage = Stage::new("in", |scope: Scope| async move {
         assert_eq!(scope.args_value(), value!({ "amount": 30, "cfg": { "a": 1, "b": 2 }, "none": {} }));
         assert_eq!(scope.value("outer")?, None);
-        assert!(matches!(
-            scope.set_value("amount", 1),
-            Err(ScopeError::ReadOnlyKey { op: "set", .. })
-        ));
+        assert!(matches!(scope.set_value("amount", 1), Err(ScopeError::ReadOnlyKey { op: "set", .. })));
         assert!(matches!(scope.delete("cfg"), Err(ScopeError::ReadOnlyKey { op: "delete", .. })));
         assert!(matches!(scope.update("cfg", 1), Err(ScopeError::ReadOnlyKey { op: "update", .. })));
         Ok(())
@@ -201,10 +198,16 @@ async fn dynamic_continuations() {
         Stage::new(format!("more{n}"), move |_: Scope| async move { Ok(Next::Chain(vec![again(n + 1)])) })
     }
     let report = build(Chart::builder(again(0))).run(RunOptions::new().max_iterations(20)).await;
-    assert!(matches!(report.error(), Some(RunError::DynamicLimit { limit: 20, .. })), "{:?}", report.outcome());
+    assert!(
+        matches!(report.error(), Some(RunError::DynamicLimit { limit: 20, .. })),
+        "{:?}",
+        report.outcome()
+    );
     assert_eq!(report.snapshot().commit_log.len(), 21);
 
     let clash = Stage::new("plan", |_: Scope| async { Ok(Next::Chain(vec![mark("declared")])) });
     let report = build(Chart::builder(clash).then(mark("declared"))).run(RunOptions::new()).await;
-    assert!(matches!(report.error(), Some(RunError::Stage { address, .. }) if address.to_string() == "plan#0"));
+    assert!(
+        matches!(report.error(), Some(RunError::Stage { address, .. }) if address.to_string() == "plan#0")
+    );
 }

@@ -193,7 +193,8 @@ async fn json_shapes() {
     let kept = Arc::new(Kept::default());
     nested_chart().run(RunOptions::new().observe(kept.clone())).await;
     let events = kept.0.lock().unwrap();
-    let write = events.iter().find(|e| e.hook() == Hook::Write && &*e.cx.namespace.0 == "y").unwrap().to_json();
+    let write =
+        events.iter().find(|e| e.hook() == Hook::Write && &*e.cx.namespace.0 == "y").unwrap().to_json();
     assert_eq!(write["pipelineId"], value!("y"));
     assert_eq!(write["operation"], value!("set"));
     assert!(write["timestamp"].as_u64().is_some());

@@ -69,7 +69,8 @@ async fn failing_stage() {
 /// Proves ENG-99 (decider), ENG-102, ENG-104: commit, decision, branch, then the decider's own next.
 #[tokio::test]
 async fn decider() {
-    let route = Decider::new("route", |_: Scope| async { Ok("right") }).branch(idle("left")).branch(idle("right"));
+    let route =
+        Decider::new("route", |_: Scope| async { Ok("right") }).branch(idle("left")).branch(idle("right"));
     let chart = build(Chart::builder(route).then(idle("after")));
     let (report, told) = told(&chart, RunOptions::new()).await;
     assert_eq!(
@@ -191,9 +192,7 @@ async fn bare_fork() {
 
 fn mounted() -> Chart {
     let inner = build(Chart::builder(mark("in")));
-    build(
-        Chart::builder(Mount::of("sf", &inner).output_keys([("in", "got")])).then(idle("after")),
-    )
+    build(Chart::builder(Mount::of("sf", &inner).output_keys([("in", "got")])).then(idle("after")))
 }
 
 /// Proves ENG-99 (mount), ENG-33, ENG-70, ENG-100: merge-back before the exit event, exit bundle after it,
@@ -390,7 +389,9 @@ async fn paused_mount_and_resumed_leg() {
         |scope: Scope, answer: bool| async move { Ok(scope.set_value("answer", answer)?) },
     );
     let inner = build(Chart::builder(ask));
-    let chart = build(Chart::builder(Mount::of("sf", &inner).output_keys([("answer", "answer")])).then(idle("after")));
+    let chart = build(
+        Chart::builder(Mount::of("sf", &inner).output_keys([("answer", "answer")])).then(idle("after")),
+    );
     let lines_recorder = Lines::new();
     let report = chart.run(RunOptions::new().observe(lines_recorder.clone())).await;
     assert_eq!(
@@ -491,14 +492,18 @@ async fn stops_of_every_kind() {
         Ok(value)
     }
     let decider = Decider::new("d", |scope: Scope| stop(scope, "x")).branch(idle("x"));
-    let (report, told_decider) = told(&build(Chart::builder(decider).then(idle("never"))), RunOptions::new()).await;
+    let (report, told_decider) =
+        told(&build(Chart::builder(decider).then(idle("never"))), RunOptions::new()).await;
     assert_eq!(completed(&report), None);
     assert_eq!(
         told_decider[1..],
-        lines("stage_start d#0\nstage_end d#0\ncommit d#0\nstage_executed(decider) d#0\nbreak d#0\nrun_end __root__#0")
+        lines(
+            "stage_start d#0\nstage_end d#0\ncommit d#0\nstage_executed(decider) d#0\nbreak d#0\nrun_end __root__#0"
+        )
     );
     let selector = Selector::new("s", |scope: Scope| stop(scope, ["x"])).branch(idle("x"));
-    let (_, told_selector) = told(&build(Chart::builder(selector).then(idle("never"))), RunOptions::new()).await;
+    let (_, told_selector) =
+        told(&build(Chart::builder(selector).then(idle("never"))), RunOptions::new()).await;
     assert_eq!(told_selector[4..], lines("stage_executed(selector) s#0\nbreak s#0\nrun_end __root__#0"));
     let fork = Stage::new("f", |scope: Scope| stop(scope, "out"));
     let chart = build(Chart::builder(fork).fork([idle("x")], FanOut::AllSettled));

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use footprint::chart::{Branch, Chart, Decider, FanOut, ForEach, ForkChild, Mount, Next, Selector, Stage, Step};
+use footprint::chart::{
+    Branch, Chart, Decider, FanOut, ForEach, ForkChild, Mount, Next, Selector, Stage, Step,
+};
 use footprint::error::{RunError, StageError};
 use footprint::observe::{EventCx, Hook, HookResult, Interest, Payload, Recorder};
 use footprint::pause::{Ask, FlowchartCheckpoint, ResumeError};
@@ -128,7 +130,11 @@ async fn inside_mounts() {
         let mid = build(Chart::builder(mount).then(mark("mid")));
         build(
             Chart::builder(mark("before"))
-                .mount(Mount::of("sf", &mid).input(|view| Ok(object(value!({ "arg": (view.value("before").unwrap()) })))).output_keys([("got", "got"), ("mid", "mid")]))
+                .mount(
+                    Mount::of("sf", &mid)
+                        .input(|view| Ok(object(value!({ "arg": (view.value("before").unwrap()) }))))
+                        .output_keys([("got", "got"), ("mid", "mid")]),
+                )
                 .then(mark("after")),
         )
     };
@@ -152,7 +158,9 @@ async fn inside_mounts() {
 /// Proves ENG-128, ENG-104: deciders with and without own continuation, branches that loop, asking again.
 #[tokio::test]
 async fn inside_branches() {
-    let route = |id: &'static str| Decider::new(id, |_: Scope| async { Ok("q") }).branch(ask("q")).branch(idle("other"));
+    let route = |id: &'static str| {
+        Decider::new(id, |_: Scope| async { Ok("q") }).branch(ask("q")).branch(idle("other"))
+    };
     both(&build(Chart::builder(route("d")).then(mark("after"))), value!({ "q": 1, "after": true })).await;
     both(&build(Chart::builder(route("d"))), value!({ "q": 1 })).await;
     let rounds = Stage::new("round", |scope: Scope| async move {
@@ -224,9 +232,12 @@ async fn siblings() {
 /// Proves ENG-109: a failing sibling wins under fail-fast and is contained under all-settled.
 #[tokio::test]
 async fn siblings_that_fail() {
-    let chart = |mode| build(Chart::builder(idle("a")).fork([ask("q"), failing("bad")], mode).then(mark("after")));
+    let chart =
+        |mode| build(Chart::builder(idle("a")).fork([ask("q"), failing("bad")], mode).then(mark("after")));
     let report = chart(FanOut::FailFast).run(RunOptions::new()).await;
-    assert!(matches!(report.error(), Some(RunError::Stage { address, .. }) if address.to_string() == "bad#2"));
+    assert!(
+        matches!(report.error(), Some(RunError::Stage { address, .. }) if address.to_string() == "bad#2")
+    );
     for json in [false, true] {
         let report = answer_all(&chart(FanOut::AllSettled), json, RunOptions::new).await;
         assert_eq!(state(&report)["after"], value!(true));
@@ -242,9 +253,14 @@ async fn result_maps_survive() {
         |_: Scope| async { Ok(Step::Pause("?")) },
         |_: Scope, answer: i64| async move { Ok(answer) },
     );
-    let fork = build(Chart::builder(idle("a")).fork([asks.clone(), valued.clone(), failing("bad")], FanOut::AllSettled));
+    let fork = build(
+        Chart::builder(idle("a")).fork([asks.clone(), valued.clone(), failing("bad")], FanOut::AllSettled),
+    );
     let select = build(Chart::builder(
-        Selector::new("s", |_: Scope| async { Ok(["q", "valued"]) }).branch(asks).branch(valued).branch(idle("x")),
+        Selector::new("s", |_: Scope| async { Ok(["q", "valued"]) })
+            .branch(asks)
+            .branch(valued)
+            .branch(idle("x")),
     ));
     for json in [false, true] {
         let report = answer_all(&fork, json, RunOptions::new).await;
@@ -285,11 +301,8 @@ async fn inside_for_each() {
         .into("results")
     };
     let chart = build(Chart::builder(mark("before")).for_each(each()).then(mark("after")));
-    both(
-        &chart,
-        value!({ "before": true, "results": [["x", 1], ["y", null], ["z", 2]], "after": true }),
-    )
-    .await;
+    both(&chart, value!({ "before": true, "results": [["x", 1], ["y", null], ["z", 2]], "after": true }))
+        .await;
     // The same inside a mount inside a fork.
     let inner = build(Chart::builder(each()));
     let chart = build(Chart::builder(mark("before")).fork(
@@ -517,10 +530,7 @@ async fn every_leg_is_closed() {
     lines_recorder.clear();
     let report = report.paused().unwrap().resume(2).unwrap().await;
     assert_eq!(lines_recorder.all().last().unwrap(), "run_end __root__#0");
-    assert_eq!(
-        tree(&report),
-        ["a#0 [one#1, two#2]", "one#1 -> one#3", "two#2 -> two#4", "one#3", "two#4"]
-    );
+    assert_eq!(tree(&report), ["a#0 [one#1, two#2]", "one#1 -> one#3", "two#2 -> two#4", "one#3", "two#4"]);
 }
 
 /// Proves ENG-120: a pause is never retried, and errors of a resumed stage are.

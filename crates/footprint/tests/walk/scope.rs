@@ -206,8 +206,7 @@ async fn diagnostics() {
     assert_eq!(Value::Object(frame.errors), value!({ "warning": "slow" }));
     assert!(report.state().is_empty());
     assert_eq!(report.warnings(), [Warning::EmptyEmitName { stage: "s".into() }]);
-    let emits: Vec<_> =
-        lines_recorder.all().into_iter().filter(|line| line.starts_with("emit")).collect();
+    let emits: Vec<_> = lines_recorder.all().into_iter().filter(|line| line.starts_with("emit")).collect();
     assert_eq!(emits.len(), 11);
     assert_eq!(emits[0], "emit(log.debug.list) s#0");
     assert_eq!(emits[4], "emit(log.debug.messages) s#0");
@@ -248,20 +247,17 @@ async fn tracking_dials() {
 #[tokio::test]
 async fn encodings() {
     let chart = || {
-        build(
-            Chart::builder(Stage::new("a", |scope: Scope| async move { Ok(scope.push(LIST, "a")?) })).then(
-                Stage::new("b", |scope: Scope| async move {
-                    scope.value("x")?;
-                    Ok(scope.push(LIST, "b")?)
-                }),
-            ),
-        )
+        build(Chart::builder(Stage::new("a", |scope: Scope| async move { Ok(scope.push(LIST, "a")?) })).then(
+            Stage::new("b", |scope: Scope| async move {
+                scope.value("x")?;
+                Ok(scope.push(LIST, "b")?)
+            }),
+        ))
     };
     let full = chart().run(RunOptions::new()).await;
     assert_eq!(commits(&full), ["a#0 [list set]", "b#1 [list set]"]);
-    let options = RunOptions::new()
-        .commit_values(CommitValues::Delta)
-        .write_provenance(WriteProvenance::ReadsPrefix);
+    let options =
+        RunOptions::new().commit_values(CommitValues::Delta).write_provenance(WriteProvenance::ReadsPrefix);
     let delta = chart().run(options).await;
     assert_eq!(commits(&delta), ["a#0 [list set]", "b#1 [list append]"]);
     let row = &delta.snapshot().commit_log.get(1).unwrap().rows[0];

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agentfootprint_core::agent::{Agent, AgentBuilder, AgentReactMode, ArgValidation, CostBudget, OnExceed};
-use agentfootprint_core::injection::{Fact, Instruction, InjectionContext, Steering};
+use agentfootprint_core::injection::{Fact, InjectionContext, Instruction, Steering};
 use agentfootprint_core::llm::{LlmProvider, ModelPrices, StaticPricing};
 use agentfootprint_core::tools::{Tool, ToolContext, ToolError, ToolFailure, ToolOutput, ask_human};
 use agentfootprint_record::events::words::Word as _;
@@ -17,13 +17,30 @@ use crate::golden::text;
 
 /// Declarations this harness can make; anything else is named as not built yet.
 const KNOWN: &[&str] = &[
-    "id", "name", "system", "model", "temperature", "maxTokens", "maxIterations", "costBudget", "options", "pricing", "tools",
-    "injections", "configure",
+    "id",
+    "name",
+    "system",
+    "model",
+    "temperature",
+    "maxTokens",
+    "maxIterations",
+    "costBudget",
+    "options",
+    "pricing",
+    "tools",
+    "injections",
+    "configure",
 ];
 
 pub fn agent(scenario: &Value, provider: impl LlmProvider) -> Result<Agent, String> {
     let declared = scenario.get("agent").cloned().unwrap_or_default();
-    if let Some(unknown) = declared.as_object().into_iter().flatten().map(|(key, _)| key).find(|key| !KNOWN.contains(&key.as_str())) {
+    if let Some(unknown) = declared
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key)
+        .find(|key| !KNOWN.contains(&key.as_str()))
+    {
         return Err(format!("agent declaration `{unknown}` is not built yet"));
     }
     let model = declared.get("model").and_then(Value::as_str).unwrap_or("mock-1").to_owned();
@@ -76,7 +93,10 @@ fn priced(mut builder: AgentBuilder, declared: &Value) -> AgentBuilder {
         Some(Value::Object(budget)) => {
             let usd = budget.get("usd").and_then(Value::as_f64).unwrap_or_default();
             let halts = budget.get("onExceed").and_then(Value::as_str) == Some("halt");
-            builder.cost_budget(CostBudget { usd, on_exceed: if halts { OnExceed::Halt } else { OnExceed::Warn } })
+            builder.cost_budget(CostBudget {
+                usd,
+                on_exceed: if halts { OnExceed::Halt } else { OnExceed::Warn },
+            })
         }
         Some(Value::Number(usd)) => builder.cost_budget(CostBudget::from(usd.as_f64().unwrap_or_default())),
         _ => builder,
@@ -114,7 +134,8 @@ fn injected(builder: AgentBuilder, declared: &Value) -> Result<AgentBuilder, Str
     let condition = declared.get("activeWhen").cloned();
     let active = condition.map(|condition| {
         move |cx: &InjectionContext| {
-            holds(&condition, &Given(cx.to_value().to_json())).map_err(|thrown| Box::<dyn std::error::Error + Send + Sync>::from(thrown.0))
+            holds(&condition, &Given(cx.to_value().to_json()))
+                .map_err(|thrown| Box::<dyn std::error::Error + Send + Sync>::from(thrown.0))
         }
     });
     let role = (text(declared, "slot") == "messages").then(|| Role::read(&text(declared, "role").into()));
@@ -159,8 +180,22 @@ impl Sources for Given {
 }
 
 fn tool(declared: &Value) -> Result<Tool, String> {
-    const DECLARED: &[&str] = &["name", "description", "inputSchema", "behaviour", "resultCeiling", "repeatedWhen", "argumentsFrom"];
-    if let Some(unknown) = declared.as_object().into_iter().flatten().map(|(key, _)| key).find(|key| !DECLARED.contains(&key.as_str())) {
+    const DECLARED: &[&str] = &[
+        "name",
+        "description",
+        "inputSchema",
+        "behaviour",
+        "resultCeiling",
+        "repeatedWhen",
+        "argumentsFrom",
+    ];
+    if let Some(unknown) = declared
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key)
+        .find(|key| !DECLARED.contains(&key.as_str()))
+    {
         return Err(format!("tool declaration `{unknown}` is not built yet"));
     }
     let mut builder = Tool::builder(text(declared, "name")).description(text(declared, "description"));
@@ -168,14 +203,18 @@ fn tool(declared: &Value) -> Result<Tool, String> {
         builder = builder.input_schema(Kept::from(schema.clone()));
     }
     if let Some(ceiling) = declared.get("resultCeiling") {
-        builder = builder.result_ceiling(ceiling.get("maxChars").and_then(Value::as_u64).unwrap_or_default() as usize);
-        let narrow: Vec<String> = list(ceiling, "narrowBy").iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
+        builder = builder
+            .result_ceiling(ceiling.get("maxChars").and_then(Value::as_u64).unwrap_or_default() as usize);
+        let narrow: Vec<String> =
+            list(ceiling, "narrowBy").iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
         if !narrow.is_empty() {
             builder = builder.narrow_by(narrow);
         }
     }
     if let Some(grounds) = declared.get("argumentsFrom").and_then(Value::as_array) {
-        builder = builder.arguments_from(grounds.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect::<Vec<_>>());
+        builder = builder.arguments_from(
+            grounds.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect::<Vec<_>>(),
+        );
     }
     if declared.get("repeatedWhen").is_some() {
         builder = builder.repeated_when(agentfootprint_core::tools::RepeatedWhen::Arguments);
@@ -199,12 +238,28 @@ struct Behaviour {
 
 impl Behaviour {
     fn of(declared: Value) -> Result<Self, String> {
-        let known = ["return", "template", "echoArgs", "none", "throw", "sequence", "when", "progress", "askHuman", "contextFacts"];
-        let name = declared.as_object().and_then(|map| map.keys().find(|key| !known.contains(&key.as_str())).cloned());
+        let known = [
+            "return",
+            "template",
+            "echoArgs",
+            "none",
+            "throw",
+            "sequence",
+            "when",
+            "progress",
+            "askHuman",
+            "contextFacts",
+        ];
+        let name = declared
+            .as_object()
+            .and_then(|map| map.keys().find(|key| !known.contains(&key.as_str())).cloned());
         if let Some(name) = name {
             return Err(format!("tool behaviour `{name}` is not built yet"));
         }
-        let inner = list(&declared, "sequence").iter().map(|each| Self::of(each.clone()).map(Arc::new)).collect::<Result<_, _>>()?;
+        let inner = list(&declared, "sequence")
+            .iter()
+            .map(|each| Self::of(each.clone()).map(Arc::new))
+            .collect::<Result<_, _>>()?;
         Ok(Self { declared, calls: AtomicUsize::new(0), inner: Mutex::new(inner) })
     }
 
@@ -219,7 +274,9 @@ impl Behaviour {
         }
         if let Some(rules) = self.declared.get("when").and_then(Value::as_array) {
             for rule in rules {
-                let fits = rule.get("if").is_none_or(|condition| holds(condition, &Given(args.clone())).unwrap_or_default());
+                let fits = rule
+                    .get("if")
+                    .is_none_or(|condition| holds(condition, &Given(args.clone())).unwrap_or_default());
                 if fits {
                     let then = rule.get("then").cloned().unwrap_or_default();
                     return Self::of(then).map_err(ToolError::new)?.act(args, cx);

@@ -65,10 +65,12 @@ async fn one(
     before: usize,
 ) -> Result<Observed, String> {
     let options = options(declared);
-    let record = RecordOptions::new().boundary_detail(match scenario.pointer("/record/boundaryDetail").and_then(Value::as_str) {
-        Some("lean") => BoundaryDetail::Lean,
-        _ => BoundaryDetail::Full,
-    });
+    let record = RecordOptions::new().boundary_detail(
+        match scenario.pointer("/record/boundaryDetail").and_then(Value::as_str) {
+            Some("lean") => BoundaryDetail::Lean,
+            _ => BoundaryDetail::Full,
+        },
+    );
     let message = text(declared, "message");
     let run = if let Some(resume) = declared.get("resume") {
         let stored = carried.paused.take().ok_or("nothing to resume")?;
@@ -81,7 +83,8 @@ async fn one(
         agent.record_resume_on_error(checkpoint).record_options(record).options(options).await
     } else {
         let input = if let Some(text) = declared.get("followUp").and_then(Value::as_str) {
-            RunInput::new(text).continue_from(carried.conversation.clone().ok_or("no conversation to follow up")?)
+            RunInput::new(text)
+                .continue_from(carried.conversation.clone().ok_or("no conversation to follow up")?)
         } else if declared.get("continueFromCheckpoint").is_some() {
             let stored = carried.kept.clone().ok_or("no kept checkpoint")?;
             let checkpoint = AgentRunCheckpoint::from_json(&stored).map_err(|error| error.to_string())?;
@@ -93,7 +96,10 @@ async fn one(
     };
     match run {
         Ok(run) => observed(&run, declared, carried, requests, before),
-        Err(refusal) => Ok(Observed { run: json!({"outcome": {"failed": refused(&refusal)}, "events": []}), snapshot: Value::Null }),
+        Err(refusal) => Ok(Observed {
+            run: json!({"outcome": {"failed": refused(&refusal)}, "events": []}),
+            snapshot: Value::Null,
+        }),
     }
 }
 
@@ -112,9 +118,10 @@ fn observed(
     let document = parse(&run.recording().to_json())?;
     let snapshot = document.get("snapshot").cloned().unwrap_or_default();
     let mut out = recorded(&snapshot);
-    let events = document.get("events").and_then(Value::as_array).into_iter().flatten().map(|event| {
-        json!([event.get("type"), event.pointer("/meta/runtimeStageId"), event.get("payload")])
-    });
+    let events =
+        document.get("events").and_then(Value::as_array).into_iter().flatten().map(|event| {
+            json!([event.get("type"), event.pointer("/meta/runtimeStageId"), event.get("payload")])
+        });
     out.insert("events".to_owned(), Value::Array(events.collect()));
     let meta = document.get("events").and_then(Value::as_array).into_iter().flatten().map(|event| {
         let mut meta = event.get("meta").cloned().unwrap_or_default();

@@ -11,7 +11,10 @@ use crate::golden::text;
 pub fn provider(scenario: &Value) -> Result<(Mock, MockRequests), String> {
     let declared = scenario.get("provider").cloned().unwrap_or_default();
     let declared = match declared.get("ref").and_then(Value::as_str) {
-        Some(name) => scenario.pointer(&format!("/providers/{name}")).cloned().ok_or_else(|| format!("no provider {name}"))?,
+        Some(name) => scenario
+            .pointer(&format!("/providers/{name}"))
+            .cloned()
+            .ok_or_else(|| format!("no provider {name}"))?,
         None => declared,
     };
     for decorator in ["retryOf", "fallback", "thinkingHandler"] {
@@ -28,7 +31,9 @@ pub fn provider(scenario: &Value) -> Result<(Mock, MockRequests), String> {
     } else if declared.get("echo").is_some() {
         Mock::respond(|request: &LlmRequest| MockReply::from(format!("echo: {}", last_user(request))))
     } else if let Some(pattern) = declared.get("template").and_then(Value::as_str).map(str::to_owned) {
-        Mock::respond(move |request: &LlmRequest| MockReply::from(template(&pattern, &json!({"last": last_user(request)}))))
+        Mock::respond(move |request: &LlmRequest| {
+            MockReply::from(template(&pattern, &json!({"last": last_user(request)})))
+        })
     } else {
         Mock::new()
     };
@@ -73,7 +78,10 @@ pub fn request(request: &LlmRequest) -> Value {
     out.insert("systemPrompt".to_owned(), json!(request.system_prompt().as_deref()));
     let messages = serde_json::to_value(request.messages()).unwrap_or_default();
     out.insert("messages".to_owned(), messages);
-    out.insert("tools".to_owned(), json!(request.tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>()));
+    out.insert(
+        "tools".to_owned(),
+        json!(request.tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>()),
+    );
     if let Some(temperature) = request.temperature {
         out.insert("temperature".to_owned(), json!(temperature));
     }

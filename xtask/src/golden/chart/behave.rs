@@ -90,7 +90,12 @@ fn perform<'a>(
     })
 }
 
-async fn one(scope: &Scope, operation: &Value, attempt: u64, answer: Option<&Value>) -> Result<(), StageError> {
+async fn one(
+    scope: &Scope,
+    operation: &Value,
+    attempt: u64,
+    answer: Option<&Value>,
+) -> Result<(), StageError> {
     let compute = |field: &str| -> Result<Option<Value>, StageError> {
         let sources = InStage { scope, env: None, answer };
         match operation.get(field) {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use footprint::chart::{
-    ArrayMergeMode, Branch, Chart, ChartBuilder, Contract, Decider, FanOut, ForEach, ForkChild, Mount, Retry, Selector, Stage,
-    Step, SubflowEnd,
+    ArrayMergeMode, Branch, Chart, ChartBuilder, Contract, Decider, FanOut, ForEach, ForkChild, Mount, Retry,
+    Selector, Stage, Step, SubflowEnd,
 };
 use footprint::decide::{DefaultBranch, Rule, WhereFilter, decide, select};
 use footprint::error::StageError;
@@ -108,7 +108,8 @@ impl Charts {
                 behaviour.run(scope.clone(), None).await?;
                 if let Some(declared) = node.get("decide") {
                     let default = declared.get("default").and_then(Value::as_str).map(str::to_owned);
-                    let default = default.map_or_else(DefaultBranch::none, |id| DefaultBranch::from(id.as_str()));
+                    let default =
+                        default.map_or_else(DefaultBranch::none, |id| DefaultBranch::from(id.as_str()));
                     return Ok(decide(&scope, &rules(declared)?, default)?);
                 }
                 Ok(footprint::decide::Decision::from(chosen(&node, &scope)?.unwrap_or_default()))
@@ -138,7 +139,9 @@ impl Charts {
                 let sources = InStage { scope: &scope, env: None, answer: None };
                 let ids = eval(node.get("choose").unwrap_or(&Value::Null), &sources).map_err(thrown)?;
                 let ids: Vec<String> = match ids {
-                    Some(Value::Array(ids)) => ids.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect(),
+                    Some(Value::Array(ids)) => {
+                        ids.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect()
+                    }
                     Some(Value::String(id)) => vec![id],
                     _ => Vec::new(),
                 };
@@ -164,11 +167,16 @@ impl Charts {
         .named(text(node, "name"));
         mount = described(node, mount, Mount::describe);
         if let Some(map) = node.get("input").cloned() {
-            mount = mount.input(move |parent: StateView| mapped(&map, &Mapper { parent: &parent, sub: None }));
+            mount =
+                mount.input(move |parent: StateView| mapped(&map, &Mapper { parent: &parent, sub: None }));
         }
         if let Some(map) = node.get("output").cloned() {
             mount = mount.output_with_parent(move |end: SubflowEnd, parent: StateView| {
-                let sub = end.output.as_ref().map_or_else(|| Kept::Object(end.state.to_object()), Kept::clone).to_json();
+                let sub = end
+                    .output
+                    .as_ref()
+                    .map_or_else(|| Kept::Object(end.state.to_object()), Kept::clone)
+                    .to_json();
                 mapped(&map, &Mapper { parent: &parent, sub: Some(sub) })
             });
         }
@@ -364,7 +372,11 @@ fn described<T>(node: &Value, made: T, describe: impl FnOnce(T, String) -> T) ->
 }
 
 fn fan_out(node: &Value) -> FanOut {
-    if node.get("failFast").and_then(Value::as_bool).unwrap_or_default() { FanOut::FailFast } else { FanOut::AllSettled }
+    if node.get("failFast").and_then(Value::as_bool).unwrap_or_default() {
+        FanOut::FailFast
+    } else {
+        FanOut::AllSettled
+    }
 }
 
 fn kind(node: &Value) -> String {

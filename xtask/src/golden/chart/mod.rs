@@ -30,7 +30,9 @@ pub async fn play(scenario: &Value) -> Result<Played, String> {
     for declared in scenario.get("runs").and_then(Value::as_array).into_iter().flatten() {
         watch.clear();
         let tokens = Arc::new(Tokens::default());
-        let options = options(&executor, declared)?.observe(Arc::clone(&watch) as Arc<dyn Recorder>).stream(Arc::clone(&tokens) as _);
+        let options = options(&executor, declared)?
+            .observe(Arc::clone(&watch) as Arc<dyn Recorder>)
+            .stream(Arc::clone(&tokens) as _);
         let report = match declared.get("resume") {
             None => chart.run(options).await,
             Some(resume) => {
@@ -44,11 +46,17 @@ pub async fn play(scenario: &Value) -> Result<Played, String> {
     Ok(Played { runs, structure: parse(&chart.structure().to_json()).ok(), documents: None, stores: None })
 }
 
-async fn resumed(chart: &Chart, resume: &Value, paused: &PausedRun, options: RunOptions) -> Result<RunReport, String> {
+async fn resumed(
+    chart: &Chart,
+    resume: &Value,
+    paused: &PausedRun,
+    options: RunOptions,
+) -> Result<RunReport, String> {
     let answer = Kept::from(resume.get("answer").cloned().unwrap_or_default());
     let run = if text(resume, "from") == "json" {
         let stored = paused.checkpoint().to_json();
-        let checkpoint: FlowchartCheckpoint = FlowchartCheckpoint::from_json(&stored).map_err(|error| error.to_string())?;
+        let checkpoint: FlowchartCheckpoint =
+            FlowchartCheckpoint::from_json(&stored).map_err(|error| error.to_string())?;
         chart.resume(checkpoint, answer, options)
     } else {
         paused.resume(answer)
@@ -103,7 +111,12 @@ fn policy(declared: &Value) -> Result<RedactionPolicy, String> {
     policy = policy.patterns(words("patterns")).map_err(|error| error.to_string())?;
     policy = policy.emit_patterns(words("emitPatterns")).map_err(|error| error.to_string())?;
     for (key, paths) in declared.get("fields").and_then(Value::as_object).into_iter().flatten() {
-        let paths: Vec<String> = paths.as_array().into_iter().flatten().filter_map(|path| path.as_str().map(str::to_owned)).collect();
+        let paths: Vec<String> = paths
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|path| path.as_str().map(str::to_owned))
+            .collect();
         policy = policy.fields(key.as_str(), paths);
     }
     Ok(policy)
@@ -232,17 +245,31 @@ impl Recorder for Watch {
 /// `[hook, address, payload]` with the part of the context that is contract.
 fn distil(hook: &str, event: &Value) -> Value {
     let context = event.get("traversalContext");
-    let address = event.get("runtimeStageId").or_else(|| context.and_then(|context| context.get("runtimeStageId")));
+    let address =
+        event.get("runtimeStageId").or_else(|| context.and_then(|context| context.get("runtimeStageId")));
     let mut payload = Map::new();
     for (key, value) in event.as_object().into_iter().flatten() {
-        let structural = ["stageName", "stageId", "runtimeStageId", "pipelineId", "timestamp", "traversalContext", "channel", "duration"];
+        let structural = [
+            "stageName",
+            "stageId",
+            "runtimeStageId",
+            "pipelineId",
+            "timestamp",
+            "traversalContext",
+            "channel",
+            "duration",
+        ];
         let emitted = hook == "onEmit" && key == "subflowPath";
         if !structural.contains(&key.as_str()) && !emitted {
             payload.insert(key.clone(), value.clone());
         }
     }
     if let Some(mutations) = payload.get_mut("mutations") {
-        let pairs = mutations.as_array().into_iter().flatten().map(|each| json!([each.get("key"), each.get("operation")]));
+        let pairs = mutations
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|each| json!([each.get("key"), each.get("operation")]));
         *mutations = Value::Array(pairs.collect());
     }
     let kept: Map<String, Value> = context

@@ -102,9 +102,12 @@ fn messages(inputs: &CacheInputs<'_>) -> Option<CacheMarker> {
     let mut boundary = None;
     let (mut count, mut last) = (0, String::new());
     for index in inputs.delivered {
-        let Some(by) = inputs.history.get(*index).and_then(|message| message.get("injectedBy")) else { continue };
+        let Some(by) = inputs.history.get(*index).and_then(|message| message.get("injectedBy")) else {
+            continue;
+        };
         let id = by.get("injectionId").and_then(Value::as_str).unwrap_or_default();
-        let Some(active) = inputs.active.iter().map(ActiveInjection::new).find(|active| active.id() == id) else {
+        let Some(active) = inputs.active.iter().map(ActiveInjection::new).find(|active| active.id() == id)
+        else {
             break;
         };
         if !cacheable(inputs, active) {
@@ -129,16 +132,22 @@ fn pieces(count: usize) -> String {
 /// The marker as recorded.
 pub(crate) fn marker_value(marker: &CacheMarker) -> Value {
     let mut out = Object::new();
-    out.insert("field", Value::from(match marker.field {
-        CacheField::System => "system",
-        CacheField::Tools => "tools",
-        CacheField::Messages => "messages",
-    }));
+    out.insert(
+        "field",
+        Value::from(match marker.field {
+            CacheField::System => "system",
+            CacheField::Tools => "tools",
+            CacheField::Messages => "messages",
+        }),
+    );
     out.insert("boundaryIndex", Value::from(marker.boundary_index));
-    out.insert("ttl", Value::from(match marker.ttl {
-        CacheTtl::Short => "short",
-        CacheTtl::Long => "long",
-    }));
+    out.insert(
+        "ttl",
+        Value::from(match marker.ttl {
+            CacheTtl::Short => "short",
+            CacheTtl::Long => "long",
+        }),
+    );
     out.insert("reason", Value::from(marker.reason.as_str()));
     Value::from(out)
 }

@@ -4,7 +4,8 @@ mod decision;
 mod strategy;
 
 pub(crate) use decision::{CacheInputs, decide_markers, marker_value};
-pub use strategy::{
-    Automatic, Breakpoints, CacheCapabilities, CacheMetrics, CacheStrategy, CacheStrategyContext, NoCaching, Prepared,
-};
 pub(crate) use strategy::for_provider;
+pub use strategy::{
+    Automatic, Breakpoints, CacheCapabilities, CacheMetrics, CacheStrategy, CacheStrategyContext, NoCaching,
+    Prepared,
+};

@@ -71,7 +71,12 @@ pub trait CacheStrategy: Send + Sync + 'static {
     fn capabilities(&self) -> CacheCapabilities;
 
     /// Prepares the request. It is the last one to touch it.
-    async fn prepare(&self, request: LlmRequest, candidates: &[CacheMarker], cx: &CacheStrategyContext) -> Prepared;
+    async fn prepare(
+        &self,
+        request: LlmRequest,
+        candidates: &[CacheMarker],
+        cx: &CacheStrategyContext,
+    ) -> Prepared;
 
     /// Reads what the provider reported.
     fn extract_metrics(&self, usage: Option<&Usage>) -> CacheMetrics {
@@ -176,7 +181,9 @@ impl CacheStrategy for NoCaching {
 /// The strategy a provider's declaration asks for, never its name (LLM-5).
 pub(crate) fn for_provider(capabilities: &Capabilities) -> Arc<dyn CacheStrategy> {
     match capabilities.prompt_caching {
-        Some(PromptCaching::Breakpoints { max_breakpoints, .. }) => Arc::new(Breakpoints::at_most(max_breakpoints)),
+        Some(PromptCaching::Breakpoints { max_breakpoints, .. }) => {
+            Arc::new(Breakpoints::at_most(max_breakpoints))
+        }
         Some(PromptCaching::Automatic { .. }) => Arc::new(Automatic),
         None => Arc::new(NoCaching),
     }

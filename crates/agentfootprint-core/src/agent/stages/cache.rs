@@ -26,12 +26,11 @@ const CHURN_LIMIT: usize = 3;
 
 pub(crate) fn input(agent: &AgentCore, parent: &StateView) -> Object {
     let mut seed = Object::new();
-    copy(parent, &mut seed, [
-        state::ACTIVE_INJECTIONS,
-        state::ITERATION,
-        state::MAX_ITERATIONS,
-        state::USER_MESSAGE,
-    ]);
+    copy(
+        parent,
+        &mut seed,
+        [state::ACTIVE_INJECTIONS, state::ITERATION, state::MAX_ITERATIONS, state::USER_MESSAGE],
+    );
     if let Some(name) = parent.value(state::LAST_TOOL_RESULT).and_then(|last| last.get("toolName").cloned()) {
         seed.insert(LAST_TOOL_NAME, name);
     }
@@ -41,12 +40,11 @@ pub(crate) fn input(agent: &AgentCore, parent: &StateView) -> Object {
     );
     let policy = agent.base_prompt.as_ref().map_or("always", |base| base.cache.word());
     seed.insert(SYSTEM_PROMPT_CACHE_POLICY, Value::from(policy));
-    copy(parent, &mut seed, [
-        state::CACHING_DISABLED,
-        state::RECENT_HIT_RATE,
-        state::HISTORY,
-        state::SKILL_HISTORY,
-    ]);
+    copy(
+        parent,
+        &mut seed,
+        [state::CACHING_DISABLED, state::RECENT_HIT_RATE, state::HISTORY, state::SKILL_HISTORY],
+    );
     seed
 }
 
@@ -88,7 +86,8 @@ pub(crate) async fn gate(cx: StageCx) -> Result<Decision, StageError> {
     let rules = [
         Rule::test(caching_is_off, ids::NO_MARKERS).label("kill switch: caching is off"),
         Rule::test(hit_rate_is_low, ids::NO_MARKERS).label("hit rate: known and below 0.30"),
-        Rule::test(skills_churn, ids::NO_MARKERS).label("skill churn: 3 or more skills among the last 5 iterations"),
+        Rule::test(skills_churn, ids::NO_MARKERS)
+            .label("skill churn: 3 or more skills among the last 5 iterations"),
     ];
     Ok(decide(&cx.scope, &rules, (ids::APPLY_MARKERS, "nothing speaks against caching"))?)
 }
@@ -103,12 +102,15 @@ fn hit_rate_is_low(scope: &ScopeReader<'_>) -> Result<bool, footprint::error::Sc
 }
 
 fn skills_churn(scope: &ScopeReader<'_>) -> Result<bool, footprint::error::ScopeError> {
-    let history = scope.value(state::SKILL_HISTORY)?.and_then(|list| list.as_array().cloned()).unwrap_or_default();
+    let history =
+        scope.value(state::SKILL_HISTORY)?.and_then(|list| list.as_array().cloned()).unwrap_or_default();
     if history.len() < CHURN_LIMIT {
         return Ok(false);
     }
     let mut distinct: Vec<&Value> = Vec::new();
-    for skill in history.iter_from(history.len().saturating_sub(CHURN_WINDOW)).filter(|skill| !skill.is_null()) {
+    for skill in
+        history.iter_from(history.len().saturating_sub(CHURN_WINDOW)).filter(|skill| !skill.is_null())
+    {
         if !distinct.contains(&skill) {
             distinct.push(skill);
         }

@@ -6,7 +6,8 @@ use agentfootprint_record::conventions::state;
 use agentfootprint_record::events::EventName;
 use agentfootprint_record::events::field::Field as _;
 use agentfootprint_record::events::payload::{
-    AgentIterationStart, LlmUsage, OfferedTool, StreamLlmEnd, StreamLlmStart, StreamThinkingDelta, StreamToken,
+    AgentIterationStart, LlmUsage, OfferedTool, StreamLlmEnd, StreamLlmStart, StreamThinkingDelta,
+    StreamToken,
 };
 use agentfootprint_record::events::shared::ProviderModel;
 use agentfootprint_record::message::ToolCall;
@@ -15,7 +16,7 @@ use footprint::error::StageError;
 use footprint::value::{Array, Str, Value};
 use futures_util::StreamExt as _;
 
-use crate::agent::cache::{CacheStrategy as _, CacheStrategyContext};
+use crate::agent::cache::CacheStrategyContext;
 use crate::agent::output::FORCED_TOOL;
 use crate::agent::receipt::{ReceiptFacts, mint};
 use crate::agent::reports::RunReports;
@@ -235,9 +236,4 @@ fn ended(
     StreamLlmEnd::new(iteration, content, call_count, usage, response.stop_reason.as_str(), elapsed)
         .provider_response_ref(response.provider_ref.as_deref().map(Str::from))
         .served_by(elsewhere)
-}
-
-/// Whether anybody listens to single tokens.
-pub(crate) fn wants_tokens(cx: &StageCx) -> bool {
-    cx.wants(EventName::StreamToken)
 }

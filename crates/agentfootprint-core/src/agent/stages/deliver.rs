@@ -96,7 +96,8 @@ fn deliver_one(
     pass: &mut Delivery,
 ) -> Result<(), StageError> {
     for message in active.messages() {
-        let field = |name: &str| message.get(name).and_then(Value::as_shared_str).cloned().unwrap_or_default();
+        let field =
+            |name: &str| message.get(name).and_then(Value::as_shared_str).cloned().unwrap_or_default();
         let (role, content) = (field("role"), field("content"));
         check(cx, active, &role, &content)?;
         let key = key(active.id(), &role, &content);
@@ -197,7 +198,8 @@ fn deferred(active: ActiveInjection<'_>, role: &Str, refusal: Refusal, blocker: 
     let lands = match refusal {
         Refusal::UnansweredToolCall => String::new(),
         Refusal::RoleCollision => {
-            " In a turn that uses tools only system and assistant messages can land between two calls.".to_owned()
+            " In a turn that uses tools only system and assistant messages can land between two calls."
+                .to_owned()
         }
     };
     let mut row = row(active, role);

@@ -21,7 +21,8 @@ pub(crate) fn input(parent: &StateView) -> Object {
     let mut seed = Object::new();
     copy(parent, &mut seed, [state::ITERATION, state::MAX_ITERATIONS, state::USER_MESSAGE, state::HISTORY]);
     copy(parent, &mut seed, [state::LAST_TOOL_RESULT, state::TOOL_RESULTS, state::ACTIVATED_INJECTION_IDS]);
-    let prior = parent.value(state::ACTIVE_BY_SLOT).unwrap_or_else(|| crate::injection::BySlot::default().to_value());
+    let prior =
+        parent.value(state::ACTIVE_BY_SLOT).unwrap_or_else(|| crate::injection::BySlot::default().to_value());
     seed.insert(PRIOR_ACTIVE_BY_SLOT, prior);
     copy(parent, &mut seed, [state::CURRENT_SKILL_ID, state::PENDING_SKILL_PICK, state::STEP_POINTER]);
     seed
@@ -77,9 +78,7 @@ fn context(cx: &StageCx) -> Result<InjectionContext, StageError> {
         activated_injection_ids: cx.list(state::ACTIVATED_INJECTION_IDS)?,
         tool_results: if fresh { cx.list(state::TOOL_RESULTS)? } else { Array::new() },
         last_tool_result: if fresh { cx.get(state::LAST_TOOL_RESULT)? } else { None },
-        current_skill_id: cx
-            .get(state::CURRENT_SKILL_ID)?
-            .and_then(|skill| skill.as_shared_str().cloned()),
+        current_skill_id: cx.get(state::CURRENT_SKILL_ID)?.and_then(|skill| skill.as_shared_str().cloned()),
         lease_active_ids: Vec::new(),
         parked: Vec::new(),
         more: Object::new(),
@@ -95,7 +94,9 @@ fn evaluated(pass: &Evaluation, context: &InjectionContext, total: usize) -> Con
     let skipped: Vec<SkippedInjection> = pass
         .skipped
         .iter()
-        .map(|row| SkippedInjection::new(&row.id, row.reason.clone()).error(row.error.as_deref().map(Str::from)))
+        .map(|row| {
+            SkippedInjection::new(&row.id, row.reason.clone()).error(row.error.as_deref().map(Str::from))
+        })
         .collect();
     ContextEvaluated::new(
         context.iteration(),
@@ -138,7 +139,8 @@ pub(crate) async fn delta(cx: StageCx) -> Result<(), StageError> {
     let now = cx.get(state::ACTIVE_BY_SLOT)?.unwrap_or_default();
     let mut delta = Object::new();
     for slot in ["systemPrompt", "messages", "tools"] {
-        let bucket = |buckets: &Value| buckets.get(slot).and_then(Value::as_array).cloned().unwrap_or_default();
+        let bucket =
+            |buckets: &Value| buckets.get(slot).and_then(Value::as_array).cloned().unwrap_or_default();
         delta.insert(slot, diff(&bucket(&before), &bucket(&now)));
     }
     cx.set(SLOT_DELTA, delta)

@@ -52,7 +52,8 @@ pub(crate) async fn prepare(cx: StageCx) -> Result<(), StageError> {
 
 fn stopped_early(record: &Value) -> StoppedEarly {
     let number = |key: &str| record.get(key).and_then(Value::as_u64).unwrap_or_default();
-    let reason = record.get("reason").and_then(Value::as_shared_str).cloned().unwrap_or_else(|| Str::from(""));
+    let reason =
+        record.get("reason").and_then(Value::as_shared_str).cloned().unwrap_or_else(|| Str::from(""));
     StoppedEarly::new(LimitReason::read(&reason), number("iteration"), number("pendingToolCalls"))
         .wrapped_up(record.get("wrappedUp").and_then(Value::as_bool).unwrap_or_default())
 }

@@ -20,7 +20,8 @@ pub(crate) async fn output_retry(cx: StageCx) -> Result<(), StageError> {
     let path = text("path");
     let attempt = failure.get("attempt").and_then(Value::as_u64).unwrap_or(1);
     let retries = cx.agent.output.as_ref().map_or(0, |output| u64::from(output.retries));
-    let turn = framed(&Frame::SchemaCheck, &correction(attempt, retries + 1, &stage, path.as_deref(), &error));
+    let turn =
+        framed(&Frame::SchemaCheck, &correction(attempt, retries + 1, &stage, path.as_deref(), &error));
     let hash: Str = content_hash(turn.get("content").and_then(Value::as_str).unwrap_or_default()).into();
     let mut history = cx.list(state::HISTORY)?;
     history.push(Value::from(message("assistant", cx.text(state::LLM_LATEST_CONTENT)?)));

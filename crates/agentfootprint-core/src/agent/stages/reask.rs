@@ -22,7 +22,12 @@ pub(crate) fn framed(frame: &Frame, rest: &str) -> Value {
 }
 
 /// Closes the iteration with this history and starts the next one. Whatever else the branch writes comes before.
-pub(crate) fn next_iteration(cx: &StageCx, iteration: u32, tool_calls: u64, history: &Array) -> Result<(), StageError> {
+pub(crate) fn next_iteration(
+    cx: &StageCx,
+    iteration: u32,
+    tool_calls: u64,
+    history: &Array,
+) -> Result<(), StageError> {
     cx.emit(|| AgentIterationEnd::new(0_u64, iteration, tool_calls).history(Messages::from(history.clone())));
     cx.turn.tracker.iteration_ended(iteration, history.clone());
     cx.set(state::ITERATION, iteration.saturating_add(1))

@@ -4,7 +4,9 @@ use agentfootprint_record::conventions::{ids, state};
 use agentfootprint_record::events::payload::{
     AgentBudgetExhausted, AgentOutputContractUnmet, AgentRouteDecided, CostLimitHit,
 };
-use agentfootprint_record::events::words::{AgentRoute, ExhaustedAction, LimitAction, LimitKind, LimitReason, Word as _};
+use agentfootprint_record::events::words::{
+    AgentRoute, ExhaustedAction, LimitAction, LimitKind, LimitReason, Word as _,
+};
 use footprint::error::StageError;
 use footprint::value::{Object, Str, Value};
 
@@ -46,7 +48,9 @@ pub(crate) async fn route(cx: StageCx) -> Result<&'static str, StageError> {
         OutputVerdict::Delivered => judge_answer(&cx, &now, &moment)?,
     };
     let route = decided(&cx, &now, branch.clone(), || match (&branch, &now.limit, judged) {
-        (AgentRoute::OutputRetry, _, _) => "the answer does not meet its declared form; it is asked again".to_owned(),
+        (AgentRoute::OutputRetry, _, _) => {
+            "the answer does not meet its declared form; it is asked again".to_owned()
+        }
         (_, Some(_), _) => limit_rationale(&now),
         _ => "no tool calls: the answer is final".to_owned(),
     })?;
@@ -197,7 +201,10 @@ fn exhausted(
         .broken_by(broken_by.cloned())
     });
     cx.warn_once("output-contract-unmet", || {
-        format!("the answer does not meet its declared form after {attempt} attempts: {}", failure.stage.word())
+        format!(
+            "the answer does not meet its declared form after {attempt} attempts: {}",
+            failure.stage.word()
+        )
     });
     Ok(())
 }

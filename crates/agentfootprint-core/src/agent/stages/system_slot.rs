@@ -15,12 +15,11 @@ use crate::run::StageCx;
 
 pub(crate) fn input(parent: &StateView) -> Object {
     let mut seed = Object::new();
-    copy(parent, &mut seed, [
-        state::USER_MESSAGE,
-        state::ITERATION,
-        state::ACTIVE_INJECTIONS,
-        state::RESOLVED_INSTRUCTIONS,
-    ]);
+    copy(
+        parent,
+        &mut seed,
+        [state::USER_MESSAGE, state::ITERATION, state::ACTIVE_INJECTIONS, state::RESOLVED_INSTRUCTIONS],
+    );
     seed
 }
 

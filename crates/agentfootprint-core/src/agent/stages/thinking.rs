@@ -40,7 +40,8 @@ pub(crate) async fn normalise(cx: StageCx) -> Result<(), StageError> {
     };
     match normalised(&*handler, &raw) {
         Ok(blocks) => {
-            let values: Array = blocks.iter().map(|block| block.clone().without_provider_meta().to_value()).collect();
+            let values: Array =
+                blocks.iter().map(|block| block.clone().without_provider_meta().to_value()).collect();
             cx.set(state::THINKING_BLOCKS, values)?;
             if !blocks.is_empty() {
                 cx.emit(|| ended(iteration, &blocks));

@@ -15,15 +15,19 @@ const TOOL_SCHEMAS: &str = "toolSchemas";
 
 pub(crate) fn input(parent: &StateView) -> Object {
     let mut seed = Object::new();
-    copy(parent, &mut seed, [
-        state::ITERATION,
-        state::ACTIVE_INJECTIONS,
-        state::PARKED_TOOL_NAMES,
-        state::ACTIVATED_INJECTION_IDS,
-        state::RUN_IDENTITY,
-        state::CURRENT_SKILL_ID,
-        state::STEP_POINTER,
-    ]);
+    copy(
+        parent,
+        &mut seed,
+        [
+            state::ITERATION,
+            state::ACTIVE_INJECTIONS,
+            state::PARKED_TOOL_NAMES,
+            state::ACTIVATED_INJECTION_IDS,
+            state::RUN_IDENTITY,
+            state::CURRENT_SKILL_ID,
+            state::STEP_POINTER,
+        ],
+    );
     seed
 }
 

@@ -18,7 +18,9 @@ pub(crate) fn input(parent: &StateView) -> Object {
     for key in state::ALL.iter().filter(|key| !IN_ORDER.contains(&key.name)) {
         enter(key, parent, &mut seed, &mut aliased);
     }
-    for (name, value) in parent.to_object().iter().filter(|(name, _)| name.starts_with(state::MEMORY_INJECTION_PREFIX)) {
+    for (name, value) in
+        parent.to_object().iter().filter(|(name, _)| name.starts_with(state::MEMORY_INJECTION_PREFIX))
+    {
         seed.insert(name.clone(), value.clone());
     }
     for (name, value) in aliased.iter() {
@@ -81,7 +83,8 @@ fn leave(key: &StateKey, end: &SubflowEnd, out: &mut Object, evidence_gate: bool
     }
 }
 
-const OUT_ORDER: [&str; 3] = [state::LLM_LATEST_CONTENT, state::LLM_LATEST_TOOL_CALLS, state::THINKING_BLOCKS];
+const OUT_ORDER: [&str; 3] =
+    [state::LLM_LATEST_CONTENT, state::LLM_LATEST_TOOL_CALLS, state::THINKING_BLOCKS];
 
 /// Copies aliases to writable keys and resets what each call makes anew.
 pub(crate) async fn turn_seed(cx: StageCx) -> Result<(), StageError> {

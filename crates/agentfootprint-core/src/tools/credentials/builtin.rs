@@ -65,7 +65,8 @@ impl Credential for Basic {
 
     fn to_headers(&self) -> CredentialHeaders {
         let plain = format!("{}:{}", self.username, self.password.expose());
-        CredentialHeaders::default().with("authorization", Secret::new(format!("Basic {}", base64(plain.as_bytes()))))
+        CredentialHeaders::default()
+            .with("authorization", Secret::new(format!("Basic {}", base64(plain.as_bytes()))))
     }
 }
 
@@ -87,7 +88,8 @@ fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let packed = chunk.iter().fold(0u32, |packed, byte| (packed << 8) | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let packed = chunk.iter().fold(0u32, |packed, byte| (packed << 8) | u32::from(*byte))
+            << (8 * (3 - chunk.len()));
         for at in 0..4 {
             let index = usize::try_from((packed >> (18 - 6 * at)) & 63).unwrap_or(0);
             let sign = if at <= chunk.len() { ALPHABET.get(index).copied().unwrap_or(b'=') } else { b'=' };

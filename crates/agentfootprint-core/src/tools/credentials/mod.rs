@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 pub use self::builtin::{ApiKey, Basic, Bearer, HeaderCredential};
 pub use self::port::{
-    Credential, CredentialError, CredentialHeaders, CredentialProvider, CredentialRequest, CredentialResponse, Secret,
+    Credential, CredentialError, CredentialHeaders, CredentialProvider, CredentialRequest,
+    CredentialResponse, Secret,
 };
 
 /// Told the service and the error of a failed pull.

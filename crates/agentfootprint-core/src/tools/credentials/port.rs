@@ -159,5 +159,6 @@ pub trait CredentialProvider: Send + Sync {
     fn id(&self) -> &str;
 
     /// Vends one, or says that a person must consent first.
-    async fn get_credential(&self, request: CredentialRequest) -> Result<CredentialResponse, CredentialError>;
+    async fn get_credential(&self, request: CredentialRequest)
+    -> Result<CredentialResponse, CredentialError>;
 }

@@ -13,7 +13,11 @@ fn blank(text: &str) -> bool {
 /// A ceiling is a positive number of characters; `narrowBy`, when given, names at least one parameter.
 pub fn assert_result_ceiling(ceiling: &ResultCeiling) -> Result<(), ToolDefProblem> {
     if ceiling.max_chars == 0 {
-        return Err(ToolDefProblem::new("resultCeiling.maxChars", "0", "give a positive number of characters"));
+        return Err(ToolDefProblem::new(
+            "resultCeiling.maxChars",
+            "0",
+            "give a positive number of characters",
+        ));
     }
     match &ceiling.narrow_by {
         Some(names) if names.is_empty() => Err(ToolDefProblem::new(
@@ -21,9 +25,11 @@ pub fn assert_result_ceiling(ceiling: &ResultCeiling) -> Result<(), ToolDefProbl
             "an empty list",
             "name the parameters that narrow a call, or leave it out",
         )),
-        Some(names) if names.iter().any(|name| blank(name)) => {
-            Err(ToolDefProblem::new("resultCeiling.narrowBy", "a blank name", "name parameters of the input schema"))
-        }
+        Some(names) if names.iter().any(|name| blank(name)) => Err(ToolDefProblem::new(
+            "resultCeiling.narrowBy",
+            "a blank name",
+            "name parameters of the input schema",
+        )),
         _ => Ok(()),
     }
 }
@@ -31,7 +37,11 @@ pub fn assert_result_ceiling(ceiling: &ResultCeiling) -> Result<(), ToolDefProbl
 /// A result kind is not blank.
 pub fn assert_result_kind(kind: &str) -> Result<(), ToolDefProblem> {
     if blank(kind) {
-        return Err(ToolDefProblem::new("resultKind", "a blank text", "name the artifact kind, or leave it out"));
+        return Err(ToolDefProblem::new(
+            "resultKind",
+            "a blank text",
+            "name the artifact kind, or leave it out",
+        ));
     }
     Ok(())
 }
@@ -89,12 +99,20 @@ fn assert_other_tools(field: &'static str, tool: &str, names: &[Str]) -> Result<
 /// `wants` maps arguments the schema declares as texts to artifact kinds.
 pub fn assert_wants(wants: &IndexMap<Str, Str>, input_schema: &Value) -> Result<(), ToolDefProblem> {
     if wants.is_empty() {
-        return Err(ToolDefProblem::new("wants", "no arguments", "name the arguments that take artifacts, or leave it out"));
+        return Err(ToolDefProblem::new(
+            "wants",
+            "no arguments",
+            "name the arguments that take artifacts, or leave it out",
+        ));
     }
     let properties = input_schema.get("properties").and_then(Value::as_object);
     for (argument, kind) in wants {
         if blank(argument) {
-            return Err(ToolDefProblem::new("wants", "a blank argument name", "name an argument of the input schema"));
+            return Err(ToolDefProblem::new(
+                "wants",
+                "a blank argument name",
+                "name an argument of the input schema",
+            ));
         }
         if blank(kind) {
             return Err(ToolDefProblem::new(

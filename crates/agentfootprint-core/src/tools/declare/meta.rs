@@ -4,7 +4,9 @@ use agentfootprint_record::events::words::{ContextSource, Word as _};
 use footprint::value::{Array, Object, Str, Value};
 use indexmap::IndexMap;
 
-use super::{ColumnKind, ColumnType, ResultCeiling, ResultClass, ToolDeclarations, ToolDefProblem, ToolOwner};
+use super::{
+    ColumnKind, ColumnType, ResultCeiling, ResultClass, ToolDeclarations, ToolDefProblem, ToolOwner,
+};
 
 fn list(names: &[Str]) -> Value {
     Value::Array(names.iter().map(|name| Value::from(name.clone())).collect::<Array>())
@@ -18,7 +20,8 @@ impl ToolDeclarations {
             out.insert("resultKind", Value::from(kind.clone()));
         }
         if !self.result_columns.is_empty() {
-            let columns: Object = self.result_columns.iter().map(|(name, column)| (name.clone(), column.to_value())).collect();
+            let columns: Object =
+                self.result_columns.iter().map(|(name, column)| (name.clone(), column.to_value())).collect();
             out.insert("resultColumns", Value::Object(columns));
         }
         if let Some(owner) = &self.owner {
@@ -102,7 +105,12 @@ struct MetaReader<'a> {
 }
 
 impl MetaReader<'_> {
-    fn read<T>(&mut self, field: &'static str, fix: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
+    fn read<T>(
+        &mut self,
+        field: &'static str,
+        fix: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Option<T> {
         let value = self.meta.get(field)?;
         let read = read(value);
         if read.is_none() {
@@ -120,12 +128,16 @@ impl MetaReader<'_> {
     }
 
     fn names(&mut self, field: &'static str) -> Option<Vec<Str>> {
-        self.read(field, "give a list of tool names", |value| read_names(value).filter(|names| !names.is_empty()))
+        self.read(field, "give a list of tool names", |value| {
+            read_names(value).filter(|names| !names.is_empty())
+        })
     }
 
     fn class(&mut self) -> Option<ResultClass> {
         self.read("resultClass", "give `triage` or `inventory`", |value| {
-            [ResultClass::Triage, ResultClass::Inventory].into_iter().find(|class| value.as_str() == Some(class.as_str()))
+            [ResultClass::Triage, ResultClass::Inventory]
+                .into_iter()
+                .find(|class| value.as_str() == Some(class.as_str()))
         })
     }
 

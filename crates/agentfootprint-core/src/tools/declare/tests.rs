@@ -62,13 +62,16 @@ fn wants_takes_text_arguments_only() {
         wants: IndexMap::from([(argument.into(), kind.into())]),
         ..ToolDeclarations::default()
     };
-    let schema = || value!({ "properties": { "a": { "type": "string" }, "b": { "type": "number" }, "c": {} } });
+    let schema =
+        || value!({ "properties": { "a": { "type": "string" }, "b": { "type": "number" }, "c": {} } });
     assert!(problems(wants("a", "table"), schema()).is_empty());
     assert!(problems(wants("c", "table"), schema()).is_empty());
     assert!(problems(wants("b", "table"), schema())[0].contains("argument `b`, whose type is not string"));
     assert!(problems(wants("a", " "), schema())[0].contains("a blank kind for `a`"));
     assert!(problems(wants("", "x"), schema())[0].contains("a blank argument name"));
-    assert!(assert_wants(&IndexMap::new(), &schema()).unwrap_err().to_string().contains("wants: no arguments"));
+    assert!(
+        assert_wants(&IndexMap::new(), &schema()).unwrap_err().to_string().contains("wants: no arguments")
+    );
 }
 
 /// Proves TOOL-9.

@@ -7,8 +7,8 @@ use agentfootprint_record::events::payload::{
     CredentialAcquired, CredentialAuthorizationRequired, CredentialFailed, CredentialRequested,
 };
 use agentfootprint_record::events::words::CredentialMode;
-use footprint::value::Str;
 use footprint::error::StageError;
+use footprint::value::Str;
 use futures_util::FutureExt as _;
 
 use super::batch::Batch;
@@ -96,7 +96,9 @@ pub(super) async fn vend(batch: &Batch, attempt: &mut Attempt) -> Result<Gated, 
     let answer = match &cx.agent.tooling.credentials {
         Some(provider) => {
             let asked = AssertUnwindSafe(provider.get_credential(request)).catch_unwind();
-            cx.unless_cancelled(asked).await?.unwrap_or_else(|_| Err(CredentialError::new("the provider panicked")))
+            cx.unless_cancelled(asked)
+                .await?
+                .unwrap_or_else(|_| Err(CredentialError::new("the provider panicked")))
         }
         None => Err(CredentialError::unattached(&service)),
     };

@@ -50,7 +50,12 @@ impl Door {
 
     /// An approved question of a link: the chain goes on behind it.
     pub(super) fn ask_resume(link: usize) -> Self {
-        Self { chain_from: Some(link.saturating_add(1)), validation: true, check_in: Person::Refuses, ..Self::RESUME }
+        Self {
+            chain_from: Some(link.saturating_add(1)),
+            validation: true,
+            check_in: Person::Refuses,
+            ..Self::RESUME
+        }
     }
 
     /// An approved check-in: the arguments were judged before the person saw them.

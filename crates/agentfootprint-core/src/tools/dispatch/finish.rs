@@ -1,6 +1,8 @@
 //! Steps 13 to 30: from an outcome to what the record holds and what the model reads.
 
-use agentfootprint_record::events::payload::{StreamToolEnd, ToolsEffect, ToolsRepeatedCall, ToolsResultRefused};
+use agentfootprint_record::events::payload::{
+    StreamToolEnd, ToolsEffect, ToolsRepeatedCall, ToolsResultRefused,
+};
 use agentfootprint_record::events::shared::NotDispatched;
 use agentfootprint_record::events::words::{EffectOutcome, RepeatMode, ToolResultStatus, Word as _};
 use agentfootprint_record::text::utf16_len;
@@ -99,7 +101,8 @@ impl Outcome {
 
     /// Step 19: the ceiling is measured on what the model would now read.
     fn ceiling(&mut self, batch: &Batch, attempt: &Attempt) {
-        let Some(ceiling) = attempt.resolved.tool().and_then(|tool| tool.declared().result_ceiling.as_ref()) else {
+        let Some(ceiling) = attempt.resolved.tool().and_then(|tool| tool.declared().result_ceiling.as_ref())
+        else {
             return;
         };
         if self.verdict != Verdict::Ran {
@@ -140,14 +143,19 @@ pub(super) struct Delivered {
 }
 
 /// Runs a settled outcome through the rest of the pipeline.
-pub(super) async fn finish(batch: &Batch, attempt: &Attempt, mut outcome: Outcome) -> Result<Delivered, StageError> {
+pub(super) async fn finish(
+    batch: &Batch,
+    attempt: &Attempt,
+    mut outcome: Outcome,
+) -> Result<Delivered, StageError> {
     let (cx, call) = (&batch.cx, &attempt.call);
     outcome.recognise(cx, &call.name);
     outcome.ceiling(batch, attempt);
     let verdict = outcome.verdict;
     let raw = outcome.value.clone();
     let model = after_chain(batch, attempt, &outcome).await?;
-    let cap = cx.agent.options.max_tool_result_chars.map(|chars| usize::try_from(chars).unwrap_or(usize::MAX));
+    let cap =
+        cx.agent.options.max_tool_result_chars.map(|chars| usize::try_from(chars).unwrap_or(usize::MAX));
     let (raw, model) = (size::cap(raw, cap), size::cap(model, cap));
     let status = verdict.forced_status().or(outcome.status);
     let took = cx.now_ms().saturating_sub(attempt.started_ms);
@@ -175,7 +183,11 @@ pub(super) async fn finish(batch: &Batch, attempt: &Attempt, mut outcome: Outcom
 }
 
 /// Step 22: what the model reads, as the after-chain leaves it. The record keeps what the tool returned.
-async fn after_chain(batch: &Batch, attempt: &Attempt, outcome: &Outcome) -> Result<Option<Value>, StageError> {
+async fn after_chain(
+    batch: &Batch,
+    attempt: &Attempt,
+    outcome: &Outcome,
+) -> Result<Option<Value>, StageError> {
     let cx = &batch.cx;
     let links = &cx.agent.tooling.tool_middleware;
     if !outcome.verdict.walks_after_chain() || links.is_empty() {
@@ -308,4 +320,3 @@ impl Delivered {
         Value::Object(out)
     }
 }
-

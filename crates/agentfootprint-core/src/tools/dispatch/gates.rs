@@ -1,9 +1,9 @@
 //! Steps 3 to 11: may the call run, and with what.
 
-use agentfootprint_record::events::payload::ValidationArgsInvalid;
 use agentfootprint_record::events::payload::ArgsIssue;
-use footprint::value::Value;
+use agentfootprint_record::events::payload::ValidationArgsInvalid;
 use footprint::error::StageError;
+use footprint::value::Value;
 
 use super::batch::Batch;
 use super::call::Attempt;

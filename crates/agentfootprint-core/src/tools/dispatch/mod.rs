@@ -30,9 +30,9 @@ mod resume;
 mod size;
 mod verdict;
 
-use footprint::value::Value;
 use footprint::chart::Step;
 use footprint::error::StageError;
+use footprint::value::Value;
 
 use self::batch::Batch;
 use self::door::Door;

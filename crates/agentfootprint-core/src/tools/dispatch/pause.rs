@@ -154,7 +154,10 @@ impl Waiting {
     pub(super) fn read(cx: &StageCx) -> Result<Self, StageError> {
         let (kind, args) = if cx.flag(state::PAUSED_ASK)? {
             let index = usize::try_from(cx.count(state::PAUSED_ASK_INDEX)?).unwrap_or(usize::MAX);
-            (Kind::Ask { index, link: cx.text(state::PAUSED_ASK_MIDDLEWARE)? }, cx.get(state::PAUSED_ASK_ARGS)?)
+            (
+                Kind::Ask { index, link: cx.text(state::PAUSED_ASK_MIDDLEWARE)? },
+                cx.get(state::PAUSED_ASK_ARGS)?,
+            )
         } else if cx.flag(state::PAUSED_CHECK_IN)? {
             (Kind::CheckIn, cx.get(state::PAUSED_CHECK_IN_ARGS)?)
         } else if cx.flag(state::PAUSED_CREDENTIAL)? {

@@ -36,7 +36,9 @@ pub(super) struct Halt {
 pub(super) async fn check(batch: &Batch, attempt: &Attempt) -> Result<Option<Outcome>, StageError> {
     let Some(checker) = batch.cx.agent.tooling.permission.clone() else { return Ok(None) };
     let target = attempt.call.name.clone();
-    if let Some(refused) = ask(batch, attempt, &*checker, PermissionCapability::ToolCall, target.clone()).await? {
+    if let Some(refused) =
+        ask(batch, attempt, &*checker, PermissionCapability::ToolCall, target.clone()).await?
+    {
         return Ok(Some(refused));
     }
     let declared = attempt.resolved.tool().and_then(|tool| tool.declared().capabilities.as_ref());
@@ -77,12 +79,13 @@ async fn ask(
         cancel: cx.run.cancel.clone(),
     };
     let input = || attempt.spoken.clone();
-    let consulted = cx.effect(EffectKind::Permission, checker.name(), Reexecution::Idempotent, &input, async {
-        match AssertUnwindSafe(checker.check(&request)).catch_unwind().await {
-            Ok(answer) => Consulted(answer),
-            Err(_) => Consulted(Err(CheckError::new("it panicked"))),
-        }
-    });
+    let consulted =
+        cx.effect(EffectKind::Permission, checker.name(), Reexecution::Idempotent, &input, async {
+            match AssertUnwindSafe(checker.check(&request)).catch_unwind().await {
+                Ok(answer) => Consulted(answer),
+                Err(_) => Consulted(Err(CheckError::new("it panicked"))),
+            }
+        });
     let Consulted(answer) = cx.unless_cancelled(consulted).await?;
     let decision = match answer {
         Ok(decision) => decision,
@@ -251,7 +254,8 @@ impl RanBefore {
         for at in reading.read.len()..messages.len() {
             if let Some(message) = messages.get(at) {
                 // Our own runs write marks; a history from elsewhere is judged once, when first met.
-                let marks = if at == 0 || reading.iteration == 0 { messages.marks() } else { HistoryMarks::Present };
+                let marks =
+                    if at == 0 || reading.iteration == 0 { messages.marks() } else { HistoryMarks::Present };
                 let person = messages.is_persons_turn(at, marks);
                 reading.take(message, marks, person, cx);
             }
@@ -270,7 +274,8 @@ impl Reading {
             Some("assistant") => {
                 self.iteration = self.iteration.saturating_add(1);
                 for call in message.raw_tool_calls().into_iter().flat_map(Array::iter) {
-                    let text = |key: &str| call.get(key).and_then(Value::as_shared_str).cloned().unwrap_or_default();
+                    let text =
+                        |key: &str| call.get(key).and_then(Value::as_shared_str).cloned().unwrap_or_default();
                     self.open.push(Open {
                         id: text("id"),
                         name: text("name"),

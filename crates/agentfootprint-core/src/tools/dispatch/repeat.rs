@@ -22,7 +22,13 @@ pub(super) struct Repetition {
 
 impl Landings {
     /// Counts a landing; answers exactly at the second one of a key.
-    pub(super) fn count(&self, tool: &Str, args: &Value, delivered: &str, when: RepeatedWhen) -> Option<Repetition> {
+    pub(super) fn count(
+        &self,
+        tool: &Str,
+        args: &Value,
+        delivered: &str,
+        when: RepeatedWhen,
+    ) -> Option<Repetition> {
         let args_fingerprint = padded_fingerprint(&canonical_json(args));
         let result_fingerprint = match when {
             RepeatedWhen::CallAndResult => padded_fingerprint(delivered),

@@ -23,7 +23,10 @@ pub(super) struct Party {
 /// What a name stands for in this call.
 #[derive(Clone)]
 pub(super) enum Resolved {
-    Tool { tool: Tool, party: Party },
+    Tool {
+        tool: Tool,
+        party: Party,
+    },
     /// The party the model read it under can no longer answer.
     Withdrawn,
     Unknown,
@@ -86,8 +89,12 @@ pub(super) fn resolve(cx: &StageCx, call: &Call, iteration: u32) -> Resolved {
     };
     if let Resolved::Tool { party, .. } = &resolved {
         cx.emit(|| {
-            let mut event =
-                ToolsAnsweredOffWire::new(call.name.clone(), call.id.clone(), iteration, party.channel.clone());
+            let mut event = ToolsAnsweredOffWire::new(
+                call.name.clone(),
+                call.id.clone(),
+                iteration,
+                party.channel.clone(),
+            );
             event.answered_by_id = party.id.clone();
             event
         });
@@ -138,15 +145,14 @@ fn only_holder(cx: &StageCx, name: &str) -> Resolved {
 }
 
 fn holders<'a>(cx: &'a StageCx, name: &'a str) -> impl Iterator<Item = (Tool, Party)> + 'a {
-    let registry = cx
-        .agent
-        .tool(name)
-        .map(|tool| (tool.clone(), Party { channel: Channel::Registry, id: None }));
-    let skills = cx.agent.injections.iter().flat_map(move |injection| {
-        injection.content().tools.iter().filter(move |tool| tool.name() == name).map(|tool| {
-            (tool.clone(), Party { channel: Channel::Skill, id: Some(injection.id().clone()) })
-        })
-    });
+    let registry =
+        cx.agent.tool(name).map(|tool| (tool.clone(), Party { channel: Channel::Registry, id: None }));
+    let skills =
+        cx.agent.injections.iter().flat_map(move |injection| {
+            injection.content().tools.iter().filter(move |tool| tool.name() == name).map(|tool| {
+                (tool.clone(), Party { channel: Channel::Skill, id: Some(injection.id().clone()) })
+            })
+        });
     let provider_id = cx.agent.tool_provider_id();
     let provided = cx
         .turn

@@ -155,7 +155,9 @@ impl Verdict {
 pub fn tool_fate(message: MessageView<'_>, marks: HistoryMarks) -> ToolFate {
     match message.result_reason() {
         Some(reason) => fate_of(&reason),
-        None if marks == HistoryMarks::Absent && message.content().starts_with(DENIED_PREFIX) => ToolFate::Denied,
+        None if marks == HistoryMarks::Absent && message.content().starts_with(DENIED_PREFIX) => {
+            ToolFate::Denied
+        }
         None => ToolFate::Ran,
     }
 }
@@ -171,7 +173,9 @@ fn fate_of(reason: &ResultReason) -> ToolFate {
         | ResultReason::NotServed
         | ResultReason::CredentialRefused
         | ResultReason::GateRefused => ToolFate::Refused,
-        ResultReason::CeilingRefused | ResultReason::ColumnsRefused | ResultReason::SkillRefused => ToolFate::Ran,
+        ResultReason::CeilingRefused | ResultReason::ColumnsRefused | ResultReason::SkillRefused => {
+            ToolFate::Ran
+        }
         ResultReason::NotDispatched => ToolFate::NotDispatched,
         ResultReason::Other(_) => ToolFate::Ran,
     }

@@ -142,6 +142,9 @@ mod tests {
         assert_eq!(gate.on_tool_call(&call("read", value!({}))).await.unwrap(), ToolCallOutcome::allow());
         assert!(!gate.remember(&value!({ "question": "x" }), "lea"));
         // Joined keys would collide: a/b + c and a + b/c.
-        assert_ne!(ApproveOnce::key_of(Some("a/b"), "c", &value!({})), ApproveOnce::key_of(Some("a"), "b/c", &value!({})));
+        assert_ne!(
+            ApproveOnce::key_of(Some("a/b"), "c", &value!({})),
+            ApproveOnce::key_of(Some("a"), "b/c", &value!({}))
+        );
     }
 }

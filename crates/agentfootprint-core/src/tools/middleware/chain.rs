@@ -8,7 +8,9 @@ use footprint::value::{Str, Value};
 use futures_util::FutureExt as _;
 
 use super::ledger::DecisionRow;
-use super::port::{AskPayload, ToolCallContext, ToolCallOutcome, ToolMiddleware, ToolResultContext, ToolResultOutcome};
+use super::port::{
+    AskPayload, ToolCallContext, ToolCallOutcome, ToolMiddleware, ToolResultContext, ToolResultOutcome,
+};
 
 /// How a walk before a call ended.
 #[derive(Debug)]
@@ -99,9 +101,14 @@ pub(crate) async fn walk_call(
             ToolCallOutcome::Ask(payload) => {
                 decided.outcome = MiddlewareOutcome::Ask;
                 decided.why = Some(payload.question.clone());
-                decided.component_id = payload.component.as_ref().map(|component| component.component_id.clone());
+                decided.component_id =
+                    payload.component.as_ref().map(|component| component.component_id.clone());
                 rows.push(decided);
-                return CallWalk { args: call.args, rows, end: CallEnd::Asked { payload, index, link: name.into() } };
+                return CallWalk {
+                    args: call.args,
+                    rows,
+                    end: CallEnd::Asked { payload, index, link: name.into() },
+                };
             }
         }
     }
@@ -110,7 +117,10 @@ pub(crate) async fn walk_call(
 
 /// Walks the chain backward, so that the first-declared link has the last word. A denial hides the result from the
 /// model; the row keeps it.
-pub(crate) async fn walk_result(links: &[Arc<dyn ToolMiddleware>], mut seen: ToolResultContext) -> ResultWalk {
+pub(crate) async fn walk_result(
+    links: &[Arc<dyn ToolMiddleware>],
+    mut seen: ToolResultContext,
+) -> ResultWalk {
     let mut rows = Vec::new();
     for link in links.iter().rev().filter(|link| link.hooks().on_result()) {
         let name = link.name();

@@ -92,7 +92,8 @@ async fn the_first_link_that_does_not_allow_ends_the_walk() {
     assert!(matches!(walk.end, CallEnd::Denied { reason } if &*reason == "not today"));
     assert_eq!(walk.rows.len(), 1);
 
-    let links = chain(vec![Link("asks", Some(|_| Ok(ToolCallOutcome::ask(AskPayload::new("Really?")))), None)]);
+    let links =
+        chain(vec![Link("asks", Some(|_| Ok(ToolCallOutcome::ask(AskPayload::new("Really?")))), None)]);
     let walk = walk_call(&links, 0, call(value!({}))).await;
     assert!(matches!(walk.end, CallEnd::Asked { index: 0, .. }));
     assert!(rows(&walk.rows)[0].ends_with(r#""outcome":"ask","changed":false,"why":"Really?"}"#));
@@ -107,7 +108,10 @@ async fn errors_panics_and_empty_questions_deny_naming_the_link() {
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(denial(Link("a", Some(|_| Err("no route".into())), None)).await, "middleware `a` failed: no route");
+    assert_eq!(
+        denial(Link("a", Some(|_| Err("no route".into())), None)).await,
+        "middleware `a` failed: no route"
+    );
     assert_eq!(denial(Link("b", Some(|_| panic!("boom")), None)).await, "middleware `b` failed: it panicked");
     let empty = Link("c", Some(|_| Ok(ToolCallOutcome::ask(AskPayload::new(" ")))), None);
     assert_eq!(denial(empty).await, "middleware `c` asked without a question");
@@ -117,14 +121,22 @@ async fn errors_panics_and_empty_questions_deny_naming_the_link() {
 #[tokio::test]
 async fn results_walk_backward_and_a_denial_hides_but_keeps() {
     let links = chain(vec![
-        Link("first", None, Some(|seen| {
-            let before = seen.result.as_ref().and_then(Value::as_str).unwrap_or_default();
-            Ok(ToolResultOutcome::allow_with(format!("{before}1"), "marked"))
-        })),
-        Link("second", None, Some(|seen| {
-            let before = seen.result.as_ref().and_then(Value::as_str).unwrap_or_default();
-            Ok(ToolResultOutcome::allow_with(format!("{before}2"), "marked"))
-        })),
+        Link(
+            "first",
+            None,
+            Some(|seen| {
+                let before = seen.result.as_ref().and_then(Value::as_str).unwrap_or_default();
+                Ok(ToolResultOutcome::allow_with(format!("{before}1"), "marked"))
+            }),
+        ),
+        Link(
+            "second",
+            None,
+            Some(|seen| {
+                let before = seen.result.as_ref().and_then(Value::as_str).unwrap_or_default();
+                Ok(ToolResultOutcome::allow_with(format!("{before}2"), "marked"))
+            }),
+        ),
     ]);
     let walk = walk_result(&links, result(value!("x"))).await;
     assert_eq!(walk.result, Some(value!("x21")));
@@ -138,7 +150,9 @@ async fn results_walk_backward_and_a_denial_hides_but_keeps() {
     assert_eq!(walk.result, Some(value!("hidden")));
     assert_eq!(
         rows(&walk.rows),
-        [r#"{"middleware":"hide","moment":"after-tool","at":"tool","toolName":"t","toolCallId":"c1","iteration":2,"outcome":"deny","changed":true,"why":"hidden","before":{"secret":1},"after":"hidden"}"#]
+        [
+            r#"{"middleware":"hide","moment":"after-tool","at":"tool","toolName":"t","toolCallId":"c1","iteration":2,"outcome":"deny","changed":true,"why":"hidden","before":{"secret":1},"after":"hidden"}"#
+        ]
     );
     let links = chain(vec![Link("hide", None, Some(|_| panic!("boom")))]);
     let walk = walk_result(&links, result(value!("x"))).await;

@@ -2,7 +2,9 @@
 
 use agentfootprint_record::conventions::state;
 use agentfootprint_record::events::payload::MiddlewareDecision;
-use agentfootprint_record::events::words::{LoopMoment, MessagePhase, MiddlewareOutcome, MiddlewareTarget, Word as _};
+use agentfootprint_record::events::words::{
+    LoopMoment, MessagePhase, MiddlewareOutcome, MiddlewareTarget, Word as _,
+};
 use footprint::error::StageError;
 use footprint::value::{Object, Str, Value};
 

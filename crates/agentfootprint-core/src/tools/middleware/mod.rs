@@ -9,6 +9,6 @@ pub use self::approve_once::ApproveOnce;
 pub(crate) use self::chain::{CallEnd, walk_call, walk_result};
 pub(crate) use self::ledger::{DecisionRow, Ledger};
 pub use self::port::{
-    AskPayload, MessageContext, MessageMiddleware, MessageOutcome, ToolCallContext, ToolCallOutcome, ToolHooks,
-    ToolMiddleware, ToolResultContext, ToolResultOutcome,
+    AskPayload, MessageContext, MessageMiddleware, MessageOutcome, ToolCallContext, ToolCallOutcome,
+    ToolHooks, ToolMiddleware, ToolResultContext, ToolResultOutcome,
 };

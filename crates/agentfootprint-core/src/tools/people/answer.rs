@@ -50,7 +50,10 @@ pub fn pause_demands_decision(pause_data: &Value) -> Demand {
 /// The component a pause shows, whatever kind it is.
 fn component_of(pause_data: &Value) -> Option<&Value> {
     let of = |gate: &str| pause_data.get(gate).and_then(|gate| gate.get("component"));
-    of("checkIn").or_else(|| of("ask")).or_else(|| pause_data.get("component")).filter(|component| component.is_object())
+    of("checkIn")
+        .or_else(|| of("ask"))
+        .or_else(|| pause_data.get("component"))
+        .filter(|component| component.is_object())
 }
 
 /// Judges an answer: nothing has moved when it is refused, and the checkpoint stays as it was.
@@ -68,7 +71,8 @@ pub(crate) fn check_answer(
             let received = answer.as_ref().map_or("nothing", |answer| answer.kind().as_str());
             return Err(RunRefusal::DecisionRequired { gate: demand.gate(), received: received.to_owned() });
         };
-        let pinned = component_of(asked).and_then(|component| component.get("propsRef")).and_then(Value::as_str);
+        let pinned =
+            component_of(asked).and_then(|component| component.get("propsRef")).and_then(Value::as_str);
         let chosen_from = decision.value.as_ref().and_then(|value| value.from.as_deref());
         if let (Some(pinned), Some(from)) = (pinned, chosen_from)
             && pinned != from
@@ -111,7 +115,8 @@ pub(crate) fn settle_abandoned(history: &Array) -> Array {
     let Some(calls) = last_calls(history) else { return out };
     let open: Vec<&Value> = calls.iter().filter(|call| !answered(history, call)).collect();
     let Some(paused) = open.first() else { return out };
-    let text = |call: &Value, key: &str| call.get(key).and_then(Value::as_shared_str).cloned().unwrap_or_default();
+    let text =
+        |call: &Value, key: &str| call.get(key).and_then(Value::as_shared_str).cloned().unwrap_or_default();
     let pair = NotDispatched::new(PausedCall::new(text(paused, "id"), text(paused, "name")));
     for (at, call) in open.iter().enumerate() {
         let content = if at == 0 {
@@ -160,7 +165,10 @@ mod tests {
     #[test]
     fn a_gate_takes_a_decision_and_nothing_else() {
         let asked = value!({ "ask": { "question": "?", "middleware": "g" }, "toolName": "refund" });
-        assert_eq!(refused(asked.clone(), Some(value!("yes"))), "the ask gate is resumed with a decision, got string");
+        assert_eq!(
+            refused(asked.clone(), Some(value!("yes"))),
+            "the ask gate is resumed with a decision, got string"
+        );
         assert_eq!(refused(asked.clone(), None), "the ask gate is resumed with a decision, got nothing");
         let check_in = value!({ "checkIn": { "tool": "refund" } });
         let secret = refused(check_in.clone(), Some(value!({ "approved": "hunter2" })));
@@ -174,9 +182,14 @@ mod tests {
     fn a_decision_on_other_data_is_stale() {
         let asked = value!({ "ask": { "component": { "componentId": "pick", "propsRef": "art_1" } } });
         let on = |from: &str| {
-            Some(value!({ "approved": true, "by": "ann", "value": { "kind": "row", "value": 3, "from": (from) } }))
+            Some(
+                value!({ "approved": true, "by": "ann", "value": { "kind": "row", "value": 3, "from": (from) } }),
+            )
         };
-        assert_eq!(refused(asked.clone(), on("art_2")), "the decision was made on `art_2`, the question is about `art_1`");
+        assert_eq!(
+            refused(asked.clone(), on("art_2")),
+            "the decision was made on `art_2`, the question is about `art_1`"
+        );
         assert!(check_answer(&Object::new(), Some(&asked), on("art_1")).is_ok());
         let silent = Some(value!({ "approved": true, "by": "ann" }));
         assert!(check_answer(&Object::new(), Some(&asked), silent).is_ok());
@@ -186,7 +199,10 @@ mod tests {
     #[test]
     fn a_plain_pause_needs_a_value_and_a_consent_does_not() {
         let asked = value!({ "question": "Which?", "toolName": "ask_person" });
-        assert_eq!(refused(asked.clone(), None), "tool `ask_person` asked a question; resume it with an answer");
+        assert_eq!(
+            refused(asked.clone(), None),
+            "tool `ask_person` asked a question; resume it with an answer"
+        );
         assert_eq!(check_answer(&Object::new(), Some(&asked), Some(Value::Null)).unwrap(), Value::Null);
         let consent = value!({ "authorization": { "service": "crm" } });
         assert_eq!(check_answer(&Object::new(), Some(&consent), None).unwrap(), Value::Null);
@@ -217,11 +233,19 @@ mod tests {
         ]);
         let settled = settle_abandoned(history.as_array().unwrap());
         assert_eq!(settled.len(), 5);
-        let at = |at: usize, key: &str| settled.get(at).and_then(|m| m.get(key)).and_then(Value::as_str).unwrap().to_owned();
+        let at = |at: usize, key: &str| {
+            settled.get(at).and_then(|m| m.get(key)).and_then(Value::as_str).unwrap().to_owned()
+        };
         assert_eq!(at(3, "content"), "The call to `y` was abandoned: its question was not answered.");
-        assert_eq!(at(4, "content"), "This call was not dispatched: the batch stopped at the call to `y` before it. It may be requested again.");
+        assert_eq!(
+            at(4, "content"),
+            "This call was not dispatched: the batch stopped at the call to `y` before it. It may be requested again."
+        );
         assert_eq!((at(3, "resultReason"), at(4, "toolCallId")), ("not-dispatched".into(), "c".into()));
-        assert_eq!(settled.get(4).unwrap().walk(&["notDispatched", "pausedCall", "toolCallId"]), Some(&value!("b")));
+        assert_eq!(
+            settled.get(4).unwrap().walk(&["notDispatched", "pausedCall", "toolCallId"]),
+            Some(&value!("b"))
+        );
         assert_eq!(settle_abandoned(&settled), settled);
     }
 }

@@ -54,7 +54,9 @@ impl AskComponent {
 
     /// Reads the recorded form; `Err` says what is wrong with its shape.
     pub fn read(value: &Value) -> Result<Self, String> {
-        let Value::Object(members) = value else { return Err(format!("a component that is a {}", value.kind())) };
+        let Value::Object(members) = value else {
+            return Err(format!("a component that is a {}", value.kind()));
+        };
         let Some(component_id) = members.get("componentId").and_then(Value::as_str) else {
             return Err("a component without an id".to_owned());
         };
@@ -63,7 +65,8 @@ impl AskComponent {
             Some(Value::String(reference)) => Some(reference.clone()),
             Some(other) => return Err(format!("a propsRef that is a {}", other.kind())),
         };
-        let component = Self { component_id: component_id.into(), props: members.get("props").cloned(), props_ref };
+        let component =
+            Self { component_id: component_id.into(), props: members.get("props").cloned(), props_ref };
         component.shape_fault().map_or(Ok(component), Err)
     }
 

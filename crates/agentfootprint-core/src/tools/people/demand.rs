@@ -40,7 +40,8 @@ impl CheckIn {
         match self {
             Self::Always => true,
             Self::When(predicate) => {
-                let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| predicate(args, situation)));
+                let judged =
+                    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| predicate(args, situation)));
                 !matches!(judged, Ok(Ok(false)))
             }
         }
@@ -82,7 +83,10 @@ mod tests {
         let args = value!({ "amount": 30 });
         assert!(CheckIn::Always.trips(&args, &situation));
         assert!(!CheckIn::when(|_, _| false).trips(&args, &situation));
-        assert!(CheckIn::when(|args, s| args.get("amount").is_some() && s.iteration == 1).trips(&args, &situation));
+        assert!(
+            CheckIn::when(|args, s| args.get("amount").is_some() && s.iteration == 1)
+                .trips(&args, &situation)
+        );
         assert!(CheckIn::try_when(|_, _| Err("no idea".into())).trips(&args, &situation));
         assert!(CheckIn::when(|_, _| panic!("boom")).trips(&args, &situation));
     }

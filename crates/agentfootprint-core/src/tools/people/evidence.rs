@@ -40,7 +40,10 @@ pub enum Evidence {
 /// Assembles a pack.
 pub trait Assembler: Send + Sync {
     /// The pack.
-    fn assemble<'a>(&'a self, input: &'a EvidenceInput<'a>) -> Pin<Box<dyn Future<Output = Value> + Send + 'a>>;
+    fn assemble<'a>(
+        &'a self,
+        input: &'a EvidenceInput<'a>,
+    ) -> Pin<Box<dyn Future<Output = Value> + Send + 'a>>;
 }
 
 /// Ranks pieces of the conversation by what they have to do with a call.
@@ -94,8 +97,9 @@ impl CheckInOptions {
 
     /// What is wrong with the options, if anything: a scorer has nothing to rank in a minimal pack.
     pub(crate) fn fault(&self) -> Option<&'static str> {
-        (matches!(self.evidence, Evidence::Minimal) && self.scorer.is_some())
-            .then_some("a scorer beside minimal evidence has nothing to rank; use standard evidence or drop the scorer")
+        (matches!(self.evidence, Evidence::Minimal) && self.scorer.is_some()).then_some(
+            "a scorer beside minimal evidence has nothing to rank; use standard evidence or drop the scorer",
+        )
     }
 
     pub(crate) async fn assemble(&self, input: &EvidenceInput<'_>) -> Value {
@@ -281,8 +285,8 @@ fn trail(input: &EvidenceInput<'_>) -> Value {
 struct Lexical;
 
 const STOPWORDS: &[&str] = &[
-    "the", "a", "an", "and", "or", "to", "of", "in", "on", "for", "with", "is", "are", "this", "that", "it", "as", "at",
-    "by", "be", "you", "your", "i",
+    "the", "a", "an", "and", "or", "to", "of", "in", "on", "for", "with", "is", "are", "this", "that", "it",
+    "as", "at", "by", "be", "you", "your", "i",
 ];
 
 fn tokens(text: &str) -> BTreeSet<Str> {
@@ -313,7 +317,11 @@ mod tests {
     use super::*;
 
     fn refund() -> Tool {
-        Tool::builder("refund").description("Refunds an order").handler(|_: Value, _| async {}).build().unwrap()
+        Tool::builder("refund")
+            .description("Refunds an order")
+            .handler(|_: Value, _| async {})
+            .build()
+            .unwrap()
     }
 
     async fn pack(options: &CheckInOptions, conversation: &Value) -> Value {
@@ -330,7 +338,8 @@ mod tests {
     /// Proves TOOL-67: the recorded pack of a check-in.
     #[tokio::test]
     async fn the_standard_pack_says_what_was_read_and_what_speaks_for_it() {
-        let conversation = value!([{ "role": "user", "content": "Refund A-8" }, { "role": "assistant", "content": "" }]);
+        let conversation =
+            value!([{ "role": "user", "content": "Refund A-8" }, { "role": "assistant", "content": "" }]);
         let pack = pack(&CheckInOptions::new(), &conversation).await;
         assert_eq!(
             pack,
@@ -355,7 +364,8 @@ mod tests {
         let conversation = conversation_of(system.as_array().unwrap(), history.as_array().unwrap());
         let pack = pack(&CheckInOptions::new(), &Value::from(conversation)).await;
         let read = pack.get("read").and_then(Value::as_array).unwrap();
-        let channels: Vec<&str> = read.iter().map(|frame| frame.get("channel").unwrap().as_str().unwrap()).collect();
+        let channels: Vec<&str> =
+            read.iter().map(|frame| frame.get("channel").unwrap().as_str().unwrap()).collect();
         assert_eq!(channels, ["system", "system", "system", "task", "result", "result"]);
         assert_eq!(read.get(1).unwrap().get("summary"), Some(&value!("Orders like A-8 are 3.5 kg.")));
         assert_eq!(pack.walk(&["drivers", "0", "id"]), Some(&value!("task-1")));

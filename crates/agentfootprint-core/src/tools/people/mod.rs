@@ -13,5 +13,5 @@ pub use self::decision::{
     CheckInDecision, DecisionBuilder, DecisionValue, ResumeAnswer, check_in_approved, check_in_declined,
 };
 pub use self::demand::{CheckIn, CheckInSituation};
-pub use self::evidence::{Assembler, CheckInOptions, Evidence, EvidenceInput, EvidenceUnit, Scorer};
 pub(crate) use self::evidence::conversation_of;
+pub use self::evidence::{Assembler, CheckInOptions, Evidence, EvidenceInput, EvidenceUnit, Scorer};

@@ -5,8 +5,9 @@ mod port;
 mod sequence;
 
 pub use self::policy::{PermissionPolicy, PolicyError, PolicyRules};
-pub use self::port::{
-    CallSequence, CheckError, PermissionChecker, PermissionDecision, PermissionRequest, PermissionVerdict, SequenceCall,
-};
 pub use self::port::skill_of_target;
+pub use self::port::{
+    CallSequence, CheckError, PermissionChecker, PermissionDecision, PermissionRequest, PermissionVerdict,
+    SequenceCall,
+};
 pub use self::sequence::SequencePolicy;

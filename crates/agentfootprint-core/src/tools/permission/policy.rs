@@ -54,7 +54,11 @@ impl PolicyRules {
 
     /// The skills a role may read, by bare id.
     #[must_use]
-    pub fn skills<S: Into<Str>>(mut self, role: impl Into<Str>, allowed: impl IntoIterator<Item = S>) -> Self {
+    pub fn skills<S: Into<Str>>(
+        mut self,
+        role: impl Into<Str>,
+        allowed: impl IntoIterator<Item = S>,
+    ) -> Self {
         self.skills.insert(role.into(), allowed.into_iter().map(Into::into).collect());
         self
     }
@@ -84,7 +88,8 @@ impl PermissionPolicy {
         R: Into<Str>,
         T: Into<Str>,
     {
-        let roles = roles.into_iter().map(|(role, tools)| (role.into(), tools.into_iter().map(Into::into).collect()));
+        let roles =
+            roles.into_iter().map(|(role, tools)| (role.into(), tools.into_iter().map(Into::into).collect()));
         let policy = Self {
             roles: Arc::new(roles.collect()),
             rules: Arc::default(),
@@ -162,8 +167,12 @@ impl PermissionPolicy {
             Some(allowed) if allowed.contains(capability) => {
                 PermissionDecision::allow().rule(self.rule("capabilities"))
             }
-            Some(_) => PermissionDecision::deny(format!("role `{}` may not touch {}", self.active, capability.word()))
-                .rule(self.rule("capabilities.miss")),
+            Some(_) => PermissionDecision::deny(format!(
+                "role `{}` may not touch {}",
+                self.active,
+                capability.word()
+            ))
+            .rule(self.rule("capabilities.miss")),
         }
     }
 

@@ -6,16 +6,23 @@ use super::super::port::{CallSequence, PermissionVerdict, skill_target};
 use super::*;
 
 fn policy() -> PermissionPolicy {
-    PermissionPolicy::from_roles([("clerk", vec!["read", "send"]), ("admin", vec!["read", "wipe"]), ("guest", vec![])], "clerk")
-        .unwrap()
-        .rules(
-            PolicyRules::new()
-                .capabilities("clerk", [PermissionCapability::ExternalNet])
-                .skills("clerk", ["billing"]),
-        )
+    PermissionPolicy::from_roles(
+        [("clerk", vec!["read", "send"]), ("admin", vec!["read", "wipe"]), ("guest", vec![])],
+        "clerk",
+    )
+    .unwrap()
+    .rules(
+        PolicyRules::new()
+            .capabilities("clerk", [PermissionCapability::ExternalNet])
+            .skills("clerk", ["billing"]),
+    )
 }
 
-async fn ask(policy: &PermissionPolicy, capability: PermissionCapability, target: &str) -> (PermissionVerdict, String) {
+async fn ask(
+    policy: &PermissionPolicy,
+    capability: PermissionCapability,
+    target: &str,
+) -> (PermissionVerdict, String) {
     let request = PermissionRequest {
         capability,
         actor: "agent",

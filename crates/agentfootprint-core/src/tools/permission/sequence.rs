@@ -74,14 +74,22 @@ impl SequencePolicy {
 
     /// Denies the last call of this sequence. An item is a tool's name, or a beginning with `*`.
     #[must_use]
-    pub fn forbid_deny<S: Into<Str>>(self, pattern: impl IntoIterator<Item = S>, reason: impl Into<Str>) -> Self {
+    pub fn forbid_deny<S: Into<Str>>(
+        self,
+        pattern: impl IntoIterator<Item = S>,
+        reason: impl Into<Str>,
+    ) -> Self {
         let items = pattern.into_iter().map(Item::parse).collect();
         self.with(What::Suffix(items), PermissionVerdict::Deny, reason)
     }
 
     /// Halts the run at the last call of this sequence.
     #[must_use]
-    pub fn forbid_halt<S: Into<Str>>(self, pattern: impl IntoIterator<Item = S>, reason: impl Into<Str>) -> Self {
+    pub fn forbid_halt<S: Into<Str>>(
+        self,
+        pattern: impl IntoIterator<Item = S>,
+        reason: impl Into<Str>,
+    ) -> Self {
         let items = pattern.into_iter().map(Item::parse).collect();
         self.with(What::Suffix(items), PermissionVerdict::Halt, reason)
     }
@@ -121,7 +129,11 @@ impl What {
                 let Some((last, before)) = items.split_last() else { return false };
                 last.matches(&request.target)
                     && before.len() <= request.sequence.len()
-                    && before.iter().rev().zip(request.sequence.iter().rev()).all(|(item, call)| item.matches(call.name()))
+                    && before
+                        .iter()
+                        .rev()
+                        .zip(request.sequence.iter().rev())
+                        .all(|(item, call)| item.matches(call.name()))
             }
             Self::Limit { tool, max } => {
                 tool.matches(&request.target)
@@ -185,8 +197,9 @@ mod tests {
     #[tokio::test]
     async fn sequences_and_limits_are_read_from_what_ran() {
         use PermissionVerdict::{Allow, Deny, Halt};
-        let policy =
-            SequencePolicy::new("guard").forbid_halt(["read_secret", "send_*"], "leak").limit_deny("search", 2, "budget");
+        let policy = SequencePolicy::new("guard")
+            .forbid_halt(["read_secret", "send_*"], "leak")
+            .limit_deny("search", 2, "budget");
         assert_eq!(verdict(&policy, &["read_secret"], "send_mail").await, Halt);
         assert_eq!(verdict(&policy, &["read_secret", "search"], "send_mail").await, Allow);
         assert_eq!(verdict(&policy, &[], "send_mail").await, Allow);

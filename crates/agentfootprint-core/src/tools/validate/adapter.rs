@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use footprint::value::Number;
 use footprint::value::{Array, Object, Value};
-use jsonschema::json::{Array as JsonArray, Json, JsonNumber, Node, NodeIdentity, Object as JsonObject};
 use jsonschema::JsonType;
+use jsonschema::json::{Array as JsonArray, Json, JsonNumber, Node, NodeIdentity, Object as JsonObject};
 use serde_json::Value as SerdeValue;
 
 /// The representation: a tree of shared values.

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use footprint::value::Value;
+use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::LocationSegment;
-use jsonschema::ValidationError;
 use serde_json::Value as Json;
 
 use super::type_name;
@@ -85,7 +85,9 @@ fn read(schema: &Json, args: &Value, error: &ValidationError<'_>, found: &mut Ve
     let place = Place::of(schema, args, &path);
     match error.kind() {
         ValidationErrorKind::Type { kind } => found.push(place.at(path, Rule::Type, expected_type(kind))),
-        ValidationErrorKind::Enum { options } => found.push(place.at(path, Rule::Enum, expected_enum(options))),
+        ValidationErrorKind::Enum { options } => {
+            found.push(place.at(path, Rule::Enum, expected_enum(options)))
+        }
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
             let at = place.required_index(name);
@@ -94,7 +96,14 @@ fn read(schema: &Json, args: &Value, error: &ValidationError<'_>, found: &mut Ve
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             for name in unexpected {
                 let (at, got) = place.member(name);
-                found.push(place.below(path.clone(), name, Rule::Additional, at, "no additional properties", got));
+                found.push(place.below(
+                    path.clone(),
+                    name,
+                    Rule::Additional,
+                    at,
+                    "no additional properties",
+                    got,
+                ));
             }
         }
         // Nothing else is left in a reduced schema.

@@ -29,11 +29,8 @@ impl ArgValidator {
     pub fn new(input_schema: &Value) -> Self {
         let reduced = reduce_schema(input_schema);
         let enforces = reduced.as_object().is_some_and(|members| !members.is_empty());
-        let validator = if enforces {
-            jsonschema::options_for::<Shared>().build(&reduced).ok()
-        } else {
-            None
-        };
+        let validator =
+            if enforces { jsonschema::options_for::<Shared>().build(&reduced).ok() } else { None };
         Self { validator, reduced }
     }
 

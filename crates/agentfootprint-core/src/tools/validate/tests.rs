@@ -4,7 +4,11 @@ use proptest::prelude::*;
 use super::*;
 
 fn issues(schema: &Value, args: &Value) -> Vec<(String, String, &'static str)> {
-    ArgValidator::new(schema).check(args).into_iter().map(|issue| (issue.path, issue.expected, issue.got)).collect()
+    ArgValidator::new(schema)
+        .check(args)
+        .into_iter()
+        .map(|issue| (issue.path, issue.expected, issue.got))
+        .collect()
 }
 
 fn issue(path: &str, expected: &str, got: &'static str) -> (String, String, &'static str) {
@@ -93,7 +97,8 @@ fn what_is_not_enforced_never_rejects() {
 /// Proves TOOL-17.
 #[test]
 fn paths_are_unambiguous_and_lists_are_bounded() {
-    let schema = value!({ "properties": { "rows": { "items": { "properties": { "a.b": { "type": "string" } } } } } });
+    let schema =
+        value!({ "properties": { "rows": { "items": { "properties": { "a.b": { "type": "string" } } } } } });
     assert_eq!(
         issues(&schema, &value!({ "rows": [{ "a.b": "x" }, { "a.b": true }] })),
         [issue("rows[1][\"a.b\"]", "string", "boolean")]
@@ -120,7 +125,8 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
         any::<bool>().prop_map(serde_json::Value::from),
         any::<i32>().prop_map(serde_json::Value::from),
         "[a-d]{0,2}".prop_map(serde_json::Value::from),
-        prop_oneof![Just("object"), Just("string"), Just("integer"), Just("array")].prop_map(serde_json::Value::from),
+        prop_oneof![Just("object"), Just("string"), Just("integer"), Just("array")]
+            .prop_map(serde_json::Value::from),
     ];
     leaf.prop_recursive(4, 32, 4, |inner| {
         let key = prop_oneof![

@@ -37,7 +37,8 @@ fn ask_everything(query: &TraceQuery) {
             for idx in 0..view.len().min(12) {
                 let _ = view.value_at(&key, CommitIdx(idx));
             }
-            let _ = view.slice_for_key(&key, None, &SliceOptions::for_key()).map(|s| (s.to_json(), s.format()));
+            let _ =
+                view.slice_for_key(&key, None, &SliceOptions::for_key()).map(|s| (s.to_json(), s.format()));
             let _ = view.array_births(&key, None).to_value();
             let _ = view.element_birth(&key, 1, None);
             let _ = view.key_timeline(&key, None).to_value();
@@ -117,8 +118,14 @@ fn rich(commits: &[Commit]) -> Snapshot {
         extra: Object::new(),
     };
     snapshot.recorders = vec![
-        row("Narrative", value!([{"type": "step", "text": "a", "depth": 1, "runtimeStageId": "s0#0", "key": "a"}])),
-        row("ControlDeps", value!({"decisions": [], "entries": {"s1#1": "s0#0"}, "parents": {"s1#1": "s0#0"}})),
+        row(
+            "Narrative",
+            value!([{"type": "step", "text": "a", "depth": 1, "runtimeStageId": "s0#0", "key": "a"}]),
+        ),
+        row(
+            "ControlDeps",
+            value!({"decisions": [], "entries": {"s1#1": "s0#0"}, "parents": {"s1#1": "s0#0"}}),
+        ),
         row("Quality", value!({"steps": {"s0#0": {"score": 1, "keysRead": ["a"]}}})),
     ];
     snapshot

@@ -45,7 +45,11 @@ fn moves_that_miss_do_not_move() {
         .map(|i| Commit {
             stage: i,
             again: false,
-            rows: vec![(crate::state::Path::key(["a", "b", "a"][i as usize]), crate::verbs::Verb::Set, value!(i))],
+            rows: vec![(
+                crate::state::Path::key(["a", "b", "a"][i as usize]),
+                crate::verbs::Verb::Set,
+                value!(i),
+            )],
             reads: vec![],
         })
         .collect();
@@ -81,7 +85,9 @@ fn legs_chain_when_indices_rise() {
         let mut log = CommitLog::new();
         let id = RuntimeStageId::parse(&format!("s#{from}"));
         let mut bundle = crate::state::Bundle::empty(CommitIdx(0), "s", "s", id);
-        bundle.rows = [crate::state::Row::new(crate::state::Path::key(key), crate::verbs::Verb::Set, value!(from))].into();
+        bundle.rows =
+            [crate::state::Row::new(crate::state::Path::key(key), crate::verbs::Verb::Set, value!(from))]
+                .into();
         log.push(Arc::new(bundle));
         let initial = initial.as_object().cloned();
         Arc::new(LogView::new(LogParts { log, initial, ..LogParts::default() }))

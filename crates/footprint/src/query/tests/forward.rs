@@ -78,7 +78,13 @@ fn step(reads: &[&'static str], rows: &[&str]) -> Commit {
 /// Proves OBS-174, OBS-175, OBS-176.
 #[test]
 fn forward_answers_say_where_they_end_and_why() {
-    let commits = [step(&["seeded"], &["a"]), step(&["a"], &["b"]), step(&["a", "b"], &[]), step(&[], &["a"]), step(&["a"], &["list"])];
+    let commits = [
+        step(&["seeded"], &["a"]),
+        step(&["a"], &["b"]),
+        step(&["a", "b"], &[]),
+        step(&[], &["a"]),
+        step(&["a"], &["list"]),
+    ];
     let view = view(&snapshot(&commits, initial(), false));
     let key = |k: &str| StateKey::key(k).unwrap();
     let forward = view.forward_slice(&key("a"), Some(CommitIdx(1)), &SliceOptions::default()).unwrap();
@@ -98,6 +104,10 @@ fn forward_answers_say_where_they_end_and_why() {
     let none = view.forward_slice(&key("tpyo"), None, &SliceOptions::default()).unwrap();
     assert_eq!(none.missing, Some(KeyMissing::NeverWritten));
     assert!(none.notes.iter().any(|n| n.code == NoteCode::UnknownKey));
-    let cut = view.forward_slice(&key("a"), Some(CommitIdx(1)), &SliceOptions { max_nodes: 1, ..Default::default() });
+    let cut = view.forward_slice(
+        &key("a"),
+        Some(CommitIdx(1)),
+        &SliceOptions { max_nodes: 1, ..Default::default() },
+    );
     assert!(cut.unwrap().truncated.unwrap().by_nodes);
 }

@@ -47,7 +47,14 @@ fn leaf() -> impl Strategy<Value = Value> {
 }
 
 fn row() -> impl Strategy<Value = (Path, Verb, Value)> {
-    let verbs = prop::sample::select(vec![Verb::Set, Verb::Set, Verb::Append, Verb::Append, Verb::Merge, Verb::Delete]);
+    let verbs = prop::sample::select(vec![
+        Verb::Set,
+        Verb::Set,
+        Verb::Append,
+        Verb::Append,
+        Verb::Merge,
+        Verb::Delete,
+    ]);
     (path(), verbs, leaf()).prop_map(|(path, verb, value)| match verb {
         Verb::Append => (Path::key("list"), verb, if value.is_array() { value } else { value!([value]) }),
         Verb::Delete => (path, verb, Value::Null),
@@ -69,13 +76,14 @@ pub(super) fn snapshot(commits: &[Commit], initial: Option<Object>, read_keys: b
     let mut tree = ExecutionTree::new();
     let mut last = None;
     for (at, commit) in commits.iter().enumerate() {
-        let earlier = log.get(at / 2).map(|b: &Arc<Bundle>| b.runtime_stage_id.clone()).filter(|_| commit.again);
+        let earlier =
+            log.get(at / 2).map(|b: &Arc<Bundle>| b.runtime_stage_id.clone()).filter(|_| commit.again);
         let fresh = earlier.is_none();
-        let id = earlier.unwrap_or_else(|| {
-            RuntimeStageId::new(format!("s{}", commit.stage), ExecutionIndex(at as u64))
-        });
+        let id = earlier
+            .unwrap_or_else(|| RuntimeStageId::new(format!("s{}", commit.stage), ExecutionIndex(at as u64)));
         let mut bundle = Bundle::empty(CommitIdx(at), id.stage_id(), id.stage_id(), id.clone());
-        bundle.rows = commit.rows.iter().map(|(p, v, value)| Row::new(p.clone(), *v, value.clone())).collect();
+        bundle.rows =
+            commit.rows.iter().map(|(p, v, value)| Row::new(p.clone(), *v, value.clone())).collect();
         if read_keys && at % 2 == 0 {
             for (i, row) in bundle.rows.iter_mut().enumerate() {
                 row.read_keys = Some(commit.reads.iter().take(i + 1).map(|k| Str::from(*k)).collect());
@@ -95,7 +103,13 @@ pub(super) fn snapshot(commits: &[Commit], initial: Option<Object>, read_keys: b
     }
     let all: Vec<&Bundle> = log.iter().map(|b| &**b).collect();
     let shared_state = fold(initial.clone().unwrap_or_default(), all);
-    Snapshot { commit_log: log, execution_tree: tree, initial_state: initial, shared_state, ..Snapshot::default() }
+    Snapshot {
+        commit_log: log,
+        execution_tree: tree,
+        initial_state: initial,
+        shared_state,
+        ..Snapshot::default()
+    }
 }
 
 pub(super) fn view(snapshot: &Snapshot) -> LogView {
@@ -139,7 +153,12 @@ pub(super) fn naive_wrote(snapshot: &Snapshot, states: &[Object], key: &StateKey
         || (relations.contains(&PathRelation::Around) && key.read(&states[c]) != key.read(&states[c + 1]))
 }
 
-pub(super) fn naive_writer(snapshot: &Snapshot, states: &[Object], key: &StateKey, before: usize) -> Option<usize> {
+pub(super) fn naive_writer(
+    snapshot: &Snapshot,
+    states: &[Object],
+    key: &StateKey,
+    before: usize,
+) -> Option<usize> {
     (0..before.min(snapshot.commit_log.len())).rev().find(|c| naive_wrote(snapshot, states, key, *c))
 }
 
@@ -160,11 +179,15 @@ fn naive_namespace(snapshot: &Snapshot, first: usize) -> Vec<Str> {
 }
 
 /// Resolves a read as OBS-150 says: own namespace first, then the root.
-pub(super) fn naive_read(snapshot: &Snapshot, states: &[Object], first: usize, name: &str) -> Option<(StateKey, usize)> {
+pub(super) fn naive_read(
+    snapshot: &Snapshot,
+    states: &[Object],
+    first: usize,
+    name: &str,
+) -> Option<(StateKey, usize)> {
     let namespace = naive_namespace(snapshot, first);
-    let inner = (!namespace.is_empty()).then(|| {
-        StateKey::path(namespace.iter().cloned().chain([Str::from(name)])).unwrap()
-    });
+    let inner = (!namespace.is_empty())
+        .then(|| StateKey::path(namespace.iter().cloned().chain([Str::from(name)])).unwrap());
     let candidates = inner.into_iter().chain([StateKey::key(name).unwrap()]);
     candidates.filter_map(|key| Some((key.clone(), naive_writer(snapshot, states, &key, first)?))).next()
 }

@@ -84,7 +84,10 @@ fn subflows_by_address_and_by_path() {
     let unknown = query.subflow("nope").unwrap_err();
     assert_eq!(unknown.to_string(), "no subflow `nope` in the recording; there are: sf");
     assert_eq!(query.snapshot().subflow_paths().collect::<Vec<_>>(), [&crate::value::Str::from("sf")]);
-    assert_eq!(query.snapshot().subtree("sf#1").unwrap().tree_context.global_context.get("k"), Some(&value!(1)));
+    assert_eq!(
+        query.snapshot().subtree("sf#1").unwrap().tree_context.global_context.get("k"),
+        Some(&value!(1))
+    );
     assert!(query.snapshot().subtree("sf").is_some());
     // Only numbered entries stored: the path means the one with the highest number.
     let mut snapshot = query.snapshot().clone();
@@ -149,7 +152,13 @@ fn what_is_not_understood_survives_a_round_trip() {
     assert_eq!(recording.beside("structure"), Some(r#"{"id": "seed"}"#));
     let mut text = String::new();
     write_recording(&recording, &mut text);
-    for kept in ["\"future\":{\"kept\":[1,2.5]}", "\"damaged\"", "\"unknown\":true", "merge-back under", "\"type\": \"x\""] {
+    for kept in [
+        "\"future\":{\"kept\":[1,2.5]}",
+        "\"damaged\"",
+        "\"unknown\":true",
+        "merge-back under",
+        "\"type\": \"x\"",
+    ] {
         assert!(text.contains(kept), "{kept}");
     }
     // Once in our form, reading and writing are inverse.
@@ -162,22 +171,31 @@ fn what_is_not_understood_survives_a_round_trip() {
 /// Proves OBS-179, OBS-187.
 #[test]
 fn what_cannot_be_opened_says_why() {
-    let open = |text: &str| TraceQuery::open(text.as_bytes(), &OpenLimits::default()).map(|_| ()).unwrap_err();
+    let open =
+        |text: &str| TraceQuery::open(text.as_bytes(), &OpenLimits::default()).map(|_| ()).unwrap_err();
     for text in ["{}", "[]", "3", r#"{"snapshot": null}"#, r#"{"snapshot": []}"#] {
         assert_eq!(open(text), OpenRecordingError::NoSnapshot, "{text}");
     }
     let parts = |parts: &[&'static str]| OpenRecordingError::MissingPart { parts: parts.to_vec() };
     assert_eq!(open(r#"{"snapshot": {}}"#), parts(&["commitLog", "executionTree"]));
     assert_eq!(open(r#"{"snapshot": {"commitLog": {}, "executionTree": {}}}"#), parts(&["commitLog"]));
-    assert_eq!(open(r#"{"snapshot": {"commitLog": [{}], "executionTree": null}}"#), parts(&["executionTree"]));
+    assert_eq!(
+        open(r#"{"snapshot": {"commitLog": [{}], "executionTree": null}}"#),
+        parts(&["executionTree"])
+    );
     // A run that never started has neither commits nor frames, and says so.
-    assert!(Snapshot::from_json(r#"{"commitLog": [], "executionTree": null}"#).unwrap().execution_tree.is_empty());
+    assert!(
+        Snapshot::from_json(r#"{"commitLog": [], "executionTree": null}"#).unwrap().execution_tree.is_empty()
+    );
     assert!(open(r#"{"snapshot": {}}"#).to_string().contains("before the run starts"));
     assert!(matches!(open("{\"snapshot\": "), OpenRecordingError::Json(_)));
-    let limited = |limits: OpenLimits| TraceQuery::open(OLD.as_bytes(), &limits).map(|_| ()).unwrap_err().to_string();
+    let limited =
+        |limits: OpenLimits| TraceQuery::open(OLD.as_bytes(), &limits).map(|_| ()).unwrap_err().to_string();
     assert!(limited(OpenLimits { max_bytes: 10, ..OpenLimits::default() }).contains("max_bytes 10"));
     assert!(limited(OpenLimits { max_commits: 5, ..OpenLimits::default() }).contains("max_commits 5"));
     let deep = format!("{}1{}", "[".repeat(1600), "]".repeat(1600));
-    let text = format!(r#"{{"snapshot": {{"commitLog": [], "executionTree": {{}}, "sharedState": {{"x": {deep}}}}}}}"#);
+    let text = format!(
+        r#"{{"snapshot": {{"commitLog": [], "executionTree": {{}}, "sharedState": {{"x": {deep}}}}}}}"#
+    );
     assert!(matches!(open(&text), OpenRecordingError::RecordingTooLarge { .. }));
 }

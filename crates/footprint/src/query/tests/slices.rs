@@ -189,7 +189,8 @@ fn a_graph_of_a_million_paths_is_written_linearly() {
 /// Proves OBS-161.
 #[test]
 fn weights_come_from_the_caller() {
-    let snapshot = snapshot(&[step(0, &[], &["a"]), step(1, &["a"], &["b"]), step(2, &["b"], &["list"])], None, false);
+    let snapshot =
+        snapshot(&[step(0, &[], &["a"]), step(1, &["a"], &["b"]), step(2, &["b"], &["list"])], None, false);
     let view = view(&snapshot);
     let weigh: Weigh = Arc::new(|child, parent, key, kind| {
         assert_eq!(kind, EdgeKind::Data);
@@ -215,10 +216,7 @@ fn limits_and_unknown_steps_are_refused() {
     let refused = view.causal_chain(&"s0#0".into(), &zero).unwrap_err();
     assert_eq!(refused, QueryError::InvalidLimit { option: "maxNodes", value: 0 });
     let unknown = view.causal_chain(&"s1#7".into(), &SliceOptions::default()).unwrap_err();
-    assert_eq!(
-        unknown.to_string(),
-        "step `s1#7` has no commit in the log of the run; near it: s1#1, s0#0"
-    );
+    assert_eq!(unknown.to_string(), "step `s1#7` has no commit in the log of the run; near it: s1#1, s0#0");
 }
 
 /// Proves OBS-166, OBS-167.
@@ -261,7 +259,8 @@ fn decided() -> Snapshot {
     let mut tree = ExecutionTree::new();
     let mut add = |id: &str, reads: &str, writes: &str| {
         let id = RuntimeStageId::parse(id);
-        let mut bundle = crate::state::Bundle::empty(CommitIdx(log.len()), id.stage_id(), id.stage_id(), id.clone());
+        let mut bundle =
+            crate::state::Bundle::empty(CommitIdx(log.len()), id.stage_id(), id.stage_id(), id.clone());
         if !writes.is_empty() {
             bundle.rows = [crate::state::Row::new(Path::key(writes), Verb::Set, value!(1))].into();
         }
@@ -325,19 +324,24 @@ fn control_edges_from_the_stored_row_and_from_the_tree() {
         }],
         ..snapshot
     };
-    let query = TraceQuery::open(
-        format!("{{\"snapshot\":{}}}", stored.to_json()).as_bytes(),
-        &OpenLimits::default(),
-    )
-    .unwrap();
+    let query =
+        TraceQuery::open(format!("{{\"snapshot\":{}}}", stored.to_json()).as_bytes(), &OpenLimits::default())
+            .unwrap();
     let slice = query.root().causal_chain(&id, &SliceOptions::default()).unwrap();
     assert_eq!(slice.control, ControlSource::Recorded);
     assert_eq!(control_edges(&slice), [("work#2".into(), "route#1".into(), Some("Enough".into()))]);
     assert!(slice.format().contains("decided \"Enough\""));
     // The same as with the data collected live.
-    let parts = LogParts { log: stored.commit_log.clone(), tree: stored.execution_tree.clone(), ..LogParts::default() };
+    let parts = LogParts {
+        log: stored.commit_log.clone(),
+        tree: stored.execution_tree.clone(),
+        ..LogParts::default()
+    };
     let live = LogView::new(parts).with_control(data);
-    assert_eq!(control_edges(&live.causal_chain(&id, &SliceOptions::default()).unwrap()), control_edges(&slice));
+    assert_eq!(
+        control_edges(&live.causal_chain(&id, &SliceOptions::default()).unwrap()),
+        control_edges(&slice)
+    );
     let off = SliceOptions { control: false, ..SliceOptions::default() };
     assert!(control_edges(&query.root().causal_chain(&id, &off).unwrap()).is_empty());
 }
@@ -365,7 +369,8 @@ fn edges_inside_branches_and_across_joins() {
     let mut tree = ExecutionTree::new();
     let mut add = |id: &str, reads: &str, writes: &str| {
         let id = RuntimeStageId::parse(id);
-        let mut bundle = crate::state::Bundle::empty(CommitIdx(log.len()), id.stage_id(), id.stage_id(), id.clone());
+        let mut bundle =
+            crate::state::Bundle::empty(CommitIdx(log.len()), id.stage_id(), id.stage_id(), id.clone());
         bundle.rows = writes
             .split_whitespace()
             .map(|p| crate::state::Row::new(Path::dotted(p), Verb::Set, value!(1)))
@@ -417,7 +422,8 @@ fn canonical_read_keys_resolve_exactly() {
     let mut log = CommitLog::new();
     let mut add = |id: &str, rows: &[(&str, &[&str])]| {
         let id = RuntimeStageId::parse(id);
-        let mut bundle = crate::state::Bundle::empty(CommitIdx(log.len()), id.stage_id(), id.stage_id(), id.clone());
+        let mut bundle =
+            crate::state::Bundle::empty(CommitIdx(log.len()), id.stage_id(), id.stage_id(), id.clone());
         let row = |(path, reads): &(&str, &[&str])| {
             let mut row = crate::state::Row::new(Path::dotted(path), Verb::Set, value!(1));
             row.read_keys = Some(reads.iter().map(|k| Str::from(Path::dotted(k).wire())).collect());
@@ -447,8 +453,10 @@ fn canonical_read_keys_resolve_exactly() {
 /// Proves OBS-177.
 #[test]
 fn quality_is_traced_to_where_it_was_lost() {
-    let mut snapshot = snapshot(&[step(0, &[], &["a"]), step(1, &[], &["b"]), step(2, &[], &["list"])], None, false);
-    let entry = |score: f64, reads: &[&str]| value!({"score": score, "factors": ["f"], "keysRead": reads.to_vec()});
+    let mut snapshot =
+        snapshot(&[step(0, &[], &["a"]), step(1, &[], &["b"]), step(2, &[], &["list"])], None, false);
+    let entry =
+        |score: f64, reads: &[&str]| value!({"score": score, "factors": ["f"], "keysRead": reads.to_vec()});
     let steps = value!({"s0#0": entry(0.9, &[]), "s1#1": entry(0.4, &["a"]), "s2#2": entry(0.3, &["b"])});
     snapshot.recorders = vec![RecorderRow {
         id: "quality-1".into(),

@@ -170,7 +170,8 @@ fn answers_say_when_they_are_partial_and_when_a_key_is_unknown() {
     let note = &typo.notes[0];
     assert_eq!((note.code, note.detail.contains("known keys: cfg")), (NoteCode::UnknownKey, true));
     // A seeded key is known: it came from before the run.
-    let old = seeded.slice_for_key(&StateKey::key("seeded").unwrap(), None, &SliceOptions::for_key()).unwrap();
+    let old =
+        seeded.slice_for_key(&StateKey::key("seeded").unwrap(), None, &SliceOptions::for_key()).unwrap();
     assert_eq!(old.notes[0].code, NoteCode::PreRunOrigin);
     assert!(NoteCode::ALL.iter().all(|c| !c.meaning().is_empty()));
     assert!(NoteCode::ALL.iter().all(|c| NoteCode::ALL.iter().filter(|o| o.word() == c.word()).count() == 1));

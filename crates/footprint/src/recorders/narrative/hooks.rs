@@ -126,12 +126,7 @@ impl Recorder for CombinedNarrative {
     fn on_selected(&self, cx: &EventCx<'_>, e: &SelectedEvent) -> HookResult {
         self.speak(cx, None);
         let evidence = e.evidence.as_deref();
-        let facts = SelectedText {
-            parent: &e.parent,
-            selected: &e.selected,
-            total: e.total,
-            evidence,
-        };
+        let facts = SelectedText { parent: &e.parent, selected: &e.selected, total: e.total, evidence };
         let kind = NarrativeType::Selector;
         self.tell(cx, kind, |r| r.render_selected(cx, &facts), || text::selected(&facts));
         Ok(())

@@ -30,7 +30,15 @@ pub struct NarrativeQuery {
 
 impl Default for NarrativeQuery {
     fn default() -> Self {
-        Self { kind: None, key: None, step_id: None, subflow: None, text_contains: None, offset: 0, limit: 50 }
+        Self {
+            kind: None,
+            key: None,
+            step_id: None,
+            subflow: None,
+            text_contains: None,
+            offset: 0,
+            limit: 50,
+        }
     }
 }
 

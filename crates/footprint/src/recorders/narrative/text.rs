@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::render::*;
 use super::Direction;
+use super::render::*;
 use crate::decide::{RuleEvidence, RuleKind};
 
 pub(in crate::recorders) fn stage(facts: &StageText<'_>) -> String {
@@ -185,4 +185,3 @@ fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
-

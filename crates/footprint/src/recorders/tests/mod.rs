@@ -148,7 +148,8 @@ impl<'a> Player<'a> {
 
     pub(super) fn enter(&self, at: &At, name: &str, input: Option<Value>) {
         let subflow_id = at.subflow.clone();
-        let entry = SubflowEntryEvent { name: name.into(), subflow_id, description: None, mapped_input: input };
+        let entry =
+            SubflowEntryEvent { name: name.into(), subflow_id, description: None, mapped_input: input };
         self.fire(at, entry);
         self.executed(at, StageType::SubflowMount, None);
     }

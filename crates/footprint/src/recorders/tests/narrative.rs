@@ -27,8 +27,19 @@ fn every_kind_of_entry() {
     play.start(&seed);
     play.write(&seed, "list", value!([1, 2]));
     play.read(&seed, "k", value!("v"));
-    play.fire(&seed, WriteEvent { key: "o".into(), value: Some(value!({"a": 1})), operation: WriteOp::Update, redacted: false });
-    play.fire(&seed, WriteEvent { key: "gone".into(), value: None, operation: WriteOp::Delete, redacted: false });
+    play.fire(
+        &seed,
+        WriteEvent {
+            key: "o".into(),
+            value: Some(value!({"a": 1})),
+            operation: WriteOp::Update,
+            redacted: false,
+        },
+    );
+    play.fire(
+        &seed,
+        WriteEvent { key: "gone".into(), value: None, operation: WriteOp::Delete, redacted: false },
+    );
     play.fire(&seed, EmitEvent { name: "app.done".into(), payload: value!({"ok": true}) });
     play.fire(
         &seed,
@@ -99,7 +110,11 @@ fn every_kind_of_entry() {
     play.stage(&stop, "z");
     play.fire(
         &stop,
-        BreakEvent { stage_name: "Stop".into(), reason: Some("all set".into()), propagated_from_subflow: Some("sf".into()) },
+        BreakEvent {
+            stage_name: "Stop".into(),
+            reason: Some("all set".into()),
+            propagated_from_subflow: Some("sf".into()),
+        },
     );
     let ask = at("ask#9", "Ask");
     play.start(&ask);
@@ -148,7 +163,10 @@ fn every_kind_of_entry() {
         let inside = matches!(entry.kind.unwrap().word(), "step" | "condition" | "emit" | "retry");
         assert_eq!(entry.depth == 1, inside, "{entry:?}");
         assert_eq!(entry.direction.is_some(), entry.kind == Some(NarrativeType::Subflow));
-        assert_eq!(entry.key.is_some(), entry.kind == Some(NarrativeType::Step) && !entry.text.contains("whole"));
+        assert_eq!(
+            entry.key.is_some(),
+            entry.kind == Some(NarrativeType::Step) && !entry.text.contains("whole")
+        );
     }
 }
 
@@ -162,7 +180,13 @@ fn decisions_in_words() {
     let dec = at("dec#0", "Dec");
     play.decide(&dec, "A", None);
     let miss = value!({"type": "function", "ruleIndex": 0, "branch": "b", "matched": false, "matchError": "boom", "inputs": []});
-    play.decide(&dec, "C", Some(value!({"rules": [miss.clone()], "chosen": "c", "default": "c", "defaultLabel": "nothing fired"})));
+    play.decide(
+        &dec,
+        "C",
+        Some(
+            value!({"rules": [miss.clone()], "chosen": "c", "default": "c", "defaultLabel": "nothing fired"}),
+        ),
+    );
     let hit = value!({"type": "function", "ruleIndex": 1, "branch": "b", "matched": true,
         "inputs": [{"key": "items", "valueSummary": "(2 items)", "redacted": false}]});
     play.decide(&dec, "B", Some(value!({"rules": [miss, hit], "chosen": "b"})));
@@ -279,7 +303,8 @@ impl Renderer for Terse {
 /// Proves OBS-76, OBS-82.
 #[test]
 fn renderers_reword_omit_or_fall_back() {
-    let options = NarrativeOptions { renderer: Some(Arc::new(Terse)), include_values: false, ..Default::default() };
+    let options =
+        NarrativeOptions { renderer: Some(Arc::new(Terse)), include_values: false, ..Default::default() };
     let narrative = CombinedNarrative::with_options(options).with_id("terse");
     let play = Player::new("r", vec![&narrative]);
     let seed = at("seed#0", "Seed");
@@ -315,7 +340,10 @@ fn renderers_reword_omit_or_fall_back() {
     let narrative = CombinedNarrative::with_options(plain);
     let play = Player::new("r", vec![&narrative]);
     play.stage(&at("seed#0", "Seed"), "k");
-    assert_eq!(told(&narrative), ["stage seed#0 | The process began with Seed", "step seed#0 | Write k = 6:true"]);
+    assert_eq!(
+        told(&narrative),
+        ["stage seed#0 | The process began with Seed", "step seed#0 | Write k = 6:true"]
+    );
 }
 
 /// Proves OBS-57, OBS-58, OBS-84.
@@ -345,14 +373,18 @@ fn queries_live_and_stored() {
     assert_eq!(entries_to_value(&stored), row.data);
     let text = NarrativeQuery { text_contains: Some("ENTERING".into()), ..Default::default() };
     assert_eq!(text.find(&stored).entries[0].0, 2);
-    let kind = NarrativeQuery { kind: Some(NarrativeType::Stage), subflow: Some("sf".into()), ..Default::default() };
+    let kind =
+        NarrativeQuery { kind: Some(NarrativeType::Stage), subflow: Some("sf".into()), ..Default::default() };
     assert_eq!(kind.find(&stored).total, 1);
     let step = NarrativeQuery { step_id: Some("seed#0".into()), ..Default::default() };
     assert_eq!(step.find(&stored).total, 2);
     // A row is recognised by shape, not by id.
     assert!(entries_from_value(&value!([{"text": "x"}])).is_none());
     assert!(entries_from_value(&value!([])).is_none());
-    assert_eq!(entries_from_value(&value!([{"text": "x", "depth": 0, "type": "novel"}])).unwrap()[0].kind, None);
+    assert_eq!(
+        entries_from_value(&value!([{"text": "x", "depth": 0, "type": "novel"}])).unwrap()[0].kind,
+        None
+    );
 }
 
 /// Proves OBS-39, OBS-35.
@@ -365,7 +397,10 @@ fn a_pause_in_one_process_is_one_story() {
     first.pause(&ask);
     let second = Player::resumed("two", "one", vec![&narrative]);
     let resumed = at("ask#1", "Ask").pass(1);
-    second.fire(&resumed, FlowResumeEvent { stage_name: "Ask".into(), stage_id: "ask".into(), has_input: true });
+    second.fire(
+        &resumed,
+        FlowResumeEvent { stage_name: "Ask".into(), stage_id: "ask".into(), has_input: true },
+    );
     second.stage(&resumed, "a");
     second.finish();
     assert_eq!(

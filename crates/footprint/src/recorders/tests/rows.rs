@@ -203,7 +203,8 @@ fn a_composite_isolates_its_children() {
     assert_eq!(all.get::<Metrics>().unwrap().steps(None)[0].reads, 1);
     assert!(all.get::<Quality>().is_none());
     let row = data(&all, &play);
-    let names: Vec<&str> = row["children"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        row["children"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["Metrics", "Manifest"]);
     assert_eq!(row["children"][0]["preferredOperation"], value!("aggregate"));
 }

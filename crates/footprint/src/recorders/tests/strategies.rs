@@ -71,7 +71,10 @@ fn parameters_are_checked() {
 fn the_flow_narrative_says_each_thing_once() {
     let narrative = FlowNarrative::new();
     assert_eq!(narrative.id(), "narrative");
-    assert_eq!(FlowNarrative::with_strategy(LoopStrategy::windowed(3, 2).unwrap()).id(), "narrative-windowed");
+    assert_eq!(
+        FlowNarrative::with_strategy(LoopStrategy::windowed(3, 2).unwrap()).id(),
+        "narrative-windowed"
+    );
     let play = Player::new("r", vec![&narrative]);
     let a = at("a#0", "A");
     play.stage(&a, "k");
