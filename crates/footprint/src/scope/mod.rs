@@ -22,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::chart::IntoChart;
-use crate::detach::{DetachDriver, DetachHandle, Detacher};
+use crate::detach::{DetachDriver, DetachHandle};
 use crate::error::ScopeError;
 use crate::ids::RuntimeStageId;
 use crate::pause::{Ask, Interrupt};
