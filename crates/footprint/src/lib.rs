@@ -30,7 +30,7 @@
 //!
 //! // Why? A query over the record: who wrote `answer`, and what that step depended on.
 //! let trace = TraceQuery::new(report.snapshot().clone());
-//! let why = trace.root().slice_for_key(&"answer".into(), None, &Default::default())?;
+//! let why = trace.root().slice_for_key(&footprint::query::StateKey::key("answer")?, None, &Default::default())?;
 //! assert!(why.format().contains("approve#2"));
 //! # Ok(()) }
 //! ```
