@@ -51,7 +51,7 @@ pub fn workloads() -> Vec<Workload> {
 async fn count(steps: usize) -> Result<Sample, String> {
     let last = steps as u64;
     let stage = Stage::new("count", move |scope: Scope| async move {
-        let next = scope.try_get(COUNT)?.unwrap_or_default() + 1;
+        let next = scope.try_get(COUNT)?.map_or(0, |count| *count) + 1;
         scope.set(COUNT, next)?;
         if next >= last {
             scope.stop("counted")?;
@@ -61,7 +61,7 @@ async fn count(steps: usize) -> Result<Sample, String> {
     let chart = Chart::builder(stage).loop_to("count").build().map_err(|errors| errors.to_string())?;
     let started = Instant::now();
     let report =
-        chart.run(RunOptions::new().max_iterations(steps + 10).commit_values(CommitValues::Full)).await;
+        chart.run(RunOptions::new().max_iterations(steps as u64 + 10).commit_values(CommitValues::Full)).await;
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
     finished(&report, steps)?;
     Ok(Sample { total_ms, windows_us: None, kept: Box::new(report) })
@@ -89,7 +89,7 @@ async fn append(steps: usize) -> Result<Sample, String> {
     let chart = Chart::builder(stage).loop_to("append").build().map_err(|errors| errors.to_string())?;
     let started = Instant::now();
     let report =
-        chart.run(RunOptions::new().max_iterations(steps + 10).commit_values(CommitValues::Delta)).await;
+        chart.run(RunOptions::new().max_iterations(steps as u64 + 10).commit_values(CommitValues::Delta)).await;
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
     finished(&report, steps)?;
     let windows_us = stamps.lock().ok().and_then(|stamps| windows(&stamps));

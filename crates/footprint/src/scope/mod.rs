@@ -22,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::chart::IntoChart;
-use crate::detach::{DetachDriver, DetachHandle, Detacher};
+use crate::detach::{DetachDriver, DetachHandle};
 use crate::error::ScopeError;
 use crate::ids::RuntimeStageId;
 use crate::pause::{Ask, Interrupt};
@@ -137,7 +137,7 @@ impl Scope {
         input: Option<Value>,
     ) -> DetachHandle {
         let run = &self.0.run;
-        let detacher = run.detacher.clone().unwrap_or_else(Detacher::new);
+        let detacher = run.detacher.clone().unwrap_or_default();
         let mut options = RunOptions::new().clock(Arc::clone(&run.clock)).run_ids(Arc::clone(&run.run_ids));
         if let Some(policy) = &run.redaction_policy {
             options = options.redaction(policy.clone());

@@ -109,7 +109,7 @@ impl Level {
         if let Some(mirror) = &mut core.mirror {
             for row in &bundle.rows {
                 // Our own rows carry one of the four verbs; there is nothing to refuse.
-                let _ = apply_row(mirror, row);
+                apply_row(mirror, row);
             }
         }
         core.log.push(bundle);
