@@ -1,5 +1,7 @@
 //! `#[tool]`: a function becomes a tool. Every function here is an example that must compile.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
+
 use agentfootprint_core::tools::{
     IntoTool, Tool, ToolContext, ToolError, ToolFailure, ToolOutput, ask_human,
 };

@@ -4,6 +4,7 @@ mod walk {
     pub mod support;
 
     mod cancel;
+    mod deferred;
     mod errors;
     mod fanout;
     mod isolation;

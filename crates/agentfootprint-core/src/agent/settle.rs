@@ -91,7 +91,7 @@ pub(super) fn resume(
     agent: &Agent,
     checkpoint: FlowchartCheckpoint,
     answer: Option<Value>,
-    options: RunOptions,
+    mut options: RunOptions,
 ) -> Result<RunHandle<String>, RunRefusal> {
     let answer =
         crate::tools::check_answer(&checkpoint.shared_state, checkpoint.pause_data.as_ref(), answer)?;
@@ -104,13 +104,7 @@ pub(super) fn resume(
     let given = answer.clone();
     let open = Box::new(move |run: &Arc<RunContext>| {
         run.say_at(&ids::resumed_step(&stage), || {
-            let component = asked
-                .as_ref()
-                .and_then(|asked| {
-                    asked.walk(&["ask", "componentId"]).or_else(|| asked.walk(&["checkIn", "componentId"]))
-                })
-                .and_then(Value::as_shared_str)
-                .cloned();
+            let component = asked.as_ref().and_then(crate::tools::component_id_of);
             PauseResume::new(as_map(&given, "input"), run.now_ms().saturating_sub(paused_at))
                 .component_id(component)
         });
@@ -123,6 +117,10 @@ pub(super) fn resume(
         .and_then(Value::as_shared_str)
         .cloned()
         .unwrap_or_default();
+    // A pause and its resume are one turn (TOOL-95).
+    options.turn_id = options.turn_id.or_else(|| {
+        checkpoint.shared_state.get(state::PAUSED_TURN_ID).and_then(Value::as_shared_str).cloned()
+    });
     let leg = Leg::Resumed(Box::new(checkpoint), answer);
     let explicit = options.identity.clone();
     launch(declared(agent, StartMaterial::fresh(message), explicit.or(identity), leg, open), options)
@@ -304,6 +302,10 @@ fn finished_checkpoint(
     let mut checkpoint = checkpoint_of_state(core, run, final_state);
     let iteration = final_state.get(state::ITERATION).and_then(Value::as_u64).unwrap_or_default();
     checkpoint.last_completed_iteration = u32::try_from(iteration).unwrap_or(u32::MAX);
+    if answer.is_empty() {
+        // A provider refuses an empty message: an answer nobody gave is none.
+        return checkpoint;
+    }
     let mut message = crate::run::message("assistant", answer);
     if let Some(blocks) = final_state
         .get(state::THINKING_BLOCKS)

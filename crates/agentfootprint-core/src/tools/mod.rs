@@ -75,7 +75,7 @@ pub use self::people::{
     DecisionValue, Demand, Evidence, EvidenceInput, EvidenceUnit, ResumeAnswer, Scorer, check_in_approved,
     check_in_declined, pause_demands_decision,
 };
-pub(crate) use self::people::{check_answer, public_pause_data, settle_abandoned};
+pub(crate) use self::people::{check_answer, component_id_of, public_pause_data, settle_abandoned};
 pub use self::permission::{
     CallSequence, CheckError, PermissionChecker, PermissionDecision, PermissionPolicy, PermissionRequest,
     PermissionVerdict, PolicyError, PolicyRules, SequenceCall, SequencePolicy, skill_of_target,

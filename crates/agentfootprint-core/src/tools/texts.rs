@@ -9,8 +9,7 @@ use super::validate::ArgIssue;
 
 /// Arguments that do not fit the schema (TOOL-17).
 pub(crate) fn invalid_args(tool: &str, issues: &[ArgIssue]) -> String {
-    let mut out =
-        format!("The call to `{tool}` was not executed: its arguments do not fit the input schema.");
+    let mut out = format!("`{tool}` was not executed, its arguments do not fit:");
     for issue in issues {
         let place =
             if issue.path.is_empty() { "the arguments".to_owned() } else { format!("`{}`", issue.path) };
@@ -196,7 +195,7 @@ mod tests {
                     issue("", "object", "array"),
                 ]
             ),
-            "The call to `book` was not executed: its arguments do not fit the input schema.\n\
+            "`book` was not executed, its arguments do not fit:\n\
              - `room`: required, and missing\n\
              - `nights`: expected integer, got string\n\
              - `extra`: the schema has no such property\n\

@@ -1,10 +1,10 @@
 use agentfootprint_core::agent::{Agent, AgentBuilder, AgentReactMode, OutputOptions, Typed};
 use agentfootprint_core::injection::{Fact, Predicate, RawInjection, Trigger};
-use agentfootprint_core::llm::{Capabilities, RoleSet, ThinkingError, ThinkingHandler};
+use agentfootprint_core::llm::{Capabilities, RoleSet};
 use agentfootprint_core::run::ChartRunner as _;
 use agentfootprint_core::tools::Tool;
 use agentfootprint_record::events::words::ContextSource;
-use agentfootprint_record::message::{Role, ThinkingBlock};
+use agentfootprint_record::message::Role;
 use footprint::value::Value;
 
 use crate::support::*;
@@ -82,18 +82,6 @@ fn drawn(grouped: bool, with: Mounts) -> String {
         when(with.output_retry, &branch("output-retry")),
         when(with.wrap_up, &branch("wrap-up")),
     )
-}
-
-struct Plain;
-
-impl ThinkingHandler for Plain {
-    fn id(&self) -> &str {
-        "plain"
-    }
-
-    fn normalize(&self, _raw: &Value) -> Result<Vec<ThinkingBlock>, ThinkingError> {
-        Ok(Vec::new())
-    }
 }
 
 /// Proves P-1: every mode with every mount on and off.

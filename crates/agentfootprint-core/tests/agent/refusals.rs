@@ -133,8 +133,8 @@ impl ToolProvider for Nobody {
 #[test]
 fn what_may_be_said_once_is_refused_twice() {
     assert!(refused(plain().tool_provider(Nobody).tool_provider(Nobody)).contains("`tool_provider`"));
-    let twice = plain().cache_strategy(agentfootprint_core::agent::NoCaching);
-    assert!(
-        refused(twice.cache_strategy(agentfootprint_core::agent::NoCaching)).contains("`cache_strategy`")
-    );
+    assert!(refused(plain().no_thinking_handler().no_thinking_handler()).contains("`thinking_handler`"));
+    let schema = || OutputOptions::new();
+    let twice = plain().output_schema(Typed::<Ticket>::new(), schema()).output_schema(Typed::<Ticket>::new(), schema());
+    assert!(refused(twice).contains("`output_schema`"));
 }

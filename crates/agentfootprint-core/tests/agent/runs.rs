@@ -144,7 +144,8 @@ async fn a_run_leaves_exactly_these_keys() {
 /// Proves P-2, AGT-43.
 #[tokio::test]
 async fn events_come_in_their_order_and_hold_the_address_of_their_stage() {
-    let (agent, _) = scripted();
+    let script = Script::new([look("c1"), say("done")]);
+    let agent = agent(&script).tool(looking("seen")).thinking_handler(Plain).build().unwrap();
     let (_, heard) = run(&agent, "go").await;
     let told: Vec<String> = heard
         .all()
@@ -214,7 +215,7 @@ async fn a_cancelled_run_invents_no_result() {
     let report = agent.run("go").options(heard.options().cancel(cancel)).await;
     let error = report.error().unwrap();
     assert_eq!(error.name(), "Cancelled");
-    assert!(!error.is_resumable());
+    assert!(error.checkpoint().is_none());
     assert_eq!(heard.count("stream.tool_end"), 0);
     assert_eq!(heard.count("agent.turn_end"), 0);
     assert_eq!(heard.names().last().map(String::as_str), Some("integrity.disposition"));
@@ -245,7 +246,7 @@ async fn a_run_under_way_can_be_looked_at() {
     let (looking, kept) = (probe.clone(), seen.clone());
     handle
         .events()
-        .on("agent.iteration_start", move |_| kept.lock().unwrap().push(looking.commit_count()))
+        .on("agentfootprint.agent.iteration_start", move |_| kept.lock().unwrap().push(looking.commit_count()))
         .unwrap()
         .keep();
     let report = handle.finish().await;

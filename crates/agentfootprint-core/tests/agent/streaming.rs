@@ -64,7 +64,7 @@ async fn a_run_cancelled_in_the_stream_ends_there() {
     let cancel = CancellationToken::new();
     let heard = Heard::default();
     let handle = agent.run("go").options(heard.options().cancel(cancel.clone())).start().unwrap();
-    handle.events().on("stream.token", move |_| cancel.cancel()).unwrap().keep();
+    handle.events().on("agentfootprint.stream.token", move |_| cancel.cancel()).unwrap().keep();
     let report = handle.finish().await;
     assert_eq!(report.error().unwrap().name(), "Cancelled");
     assert_eq!(heard.count("stream.llm_end"), 0);

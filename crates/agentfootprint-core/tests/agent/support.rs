@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use agentfootprint_core::agent::{Agent, AgentBuilder};
 use agentfootprint_core::llm::{
-    CallCx, Capabilities, LlmChunk, LlmError, LlmProvider, LlmRequest, LlmResponse, LlmStream,
+    CallCx, Capabilities, LlmChunk, LlmError, LlmProvider, LlmRequest, LlmResponse, LlmStream, ThinkingError,
+    ThinkingHandler,
 };
 use agentfootprint_core::run::{RunOptions, RunReport, Runner, SequentialIds};
 use agentfootprint_core::tools::Tool;
 use agentfootprint_record::events::Pattern;
-use agentfootprint_record::message::ToolCall;
+use agentfootprint_record::message::{ThinkingBlock, ToolCall};
 use async_trait::async_trait;
 use footprint::clock::ManualClock;
 use footprint::value::Value;
@@ -89,6 +90,8 @@ impl LlmProvider for Script {
             requests.push(request.clone());
             requests.len() - 1
         };
+        // As a model far away: other runs come in between.
+        tokio::task::yield_now().await;
         (self.reply)(at, request)
     }
 
@@ -129,6 +132,19 @@ pub(crate) fn looking(text: &str) -> Tool {
         })
         .build()
         .unwrap()
+}
+
+/// Reads nothing.
+pub(crate) struct Plain;
+
+impl ThinkingHandler for Plain {
+    fn id(&self) -> &str {
+        "plain"
+    }
+
+    fn normalize(&self, _raw: &Value) -> Result<Vec<ThinkingBlock>, ThinkingError> {
+        Ok(Vec::new())
+    }
 }
 
 pub(crate) fn agent(script: &Script) -> AgentBuilder {

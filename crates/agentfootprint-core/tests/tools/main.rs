@@ -1,5 +1,7 @@
 //! The dispatch pipeline, driven by whole runs of an agent.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
+
 mod basics;
 mod parties;
 mod people;

@@ -358,3 +358,31 @@ async fn middleware_changes_what_runs_and_what_is_read() {
     // Results walk backward: the first-declared link speaks last.
     assert_eq!(rows.walk(&["2", "middleware"]), Some(&value!("mask")));
 }
+
+/// Proves TOOL-95, TOOL-33, TOOL-68: a pause and its resume are one turn, and the component of any pause kind is told.
+#[tokio::test]
+async fn a_resume_stays_in_the_turn_and_names_the_component() {
+    let keys: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&keys);
+    let send = Tool::builder("send").handler(move |_: Value, ctx| {
+        seen.lock().unwrap().push(format!("{} {}", ctx.turn_id().unwrap(), ctx.stable_call_key()));
+        async { "sent" }
+    });
+    let ask = tool("ask_person", value!({}), |_| {
+        let component = value!({ "componentId": "seat-picker", "props": { "rows": 4 } });
+        Err::<String, _>(ask_human(value!({ "question": "Which seat?", "component": (component) })))
+    });
+    let script = Script::new([
+        calls(&[("a", "send", value!({ "to": "ann" })), ("b", "ask_person", value!({}))]),
+        calls(&[("c", "send", value!({ "to": "ann" }))]),
+        say("done"),
+    ]);
+    let agent = agent(&script).tool(send).tool(ask).build().unwrap();
+    let (paused, _) = run(&agent, "go").await;
+    assert_eq!(state(&paused, "pausedComponentId"), Some(value!("seat-picker")));
+    let (report, heard) = resume(&agent, &paused, Some(value!("4A"))).await;
+    assert_eq!(report.answer().unwrap(), "done");
+    assert_eq!(heard.of("pause.resume")[0].get("componentId"), Some(&value!("seat-picker")));
+    let keys = keys.lock().unwrap();
+    assert_eq!(keys[0], keys[1], "the same call in the same turn has the same key, in whichever leg");
+}

@@ -153,7 +153,7 @@ async fn a_halt_settles_the_batch_and_ends_the_run() {
     ]);
     let script = Script::new([three, say("never")]);
     let checker = Checker::new(|request| {
-        Ok(if request.sequence.len() >= 1 {
+        Ok(if !request.sequence.is_empty() {
             PermissionDecision::halt("too-many-calls")
         } else {
             PermissionDecision::allow()

@@ -329,10 +329,11 @@ impl Queue {
             lane.total += took;
             lane.backlog.pop_front()
         };
-        self.inflight.fetch_sub(1, Ordering::AcqRel);
+        // The next one starts before this one is no longer counted, so a drain never sees a gap between them.
         if let Some(next) = next {
             self.start_async(at, next);
         }
+        self.inflight.fetch_sub(1, Ordering::AcqRel);
         self.settled.notify_waiters();
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::record::{FanOutMemory, PauseRecord};
+use crate::ids::split_stage_id;
 use crate::snapshot::{ExecutionTree, SubflowResult};
 use crate::state::Path;
 use crate::value::{Object, Str, Value};
@@ -98,10 +99,19 @@ impl FlowchartCheckpoint {
             answers: self.interrupt_answers.clone(),
             invoker: self.invoker_stage_id.clone(),
             dispatchers: self.dispatched_by.clone(),
-            fans: self.fan_outs.clone(),
+            fans: self.fans_on(&self.subflow_path),
             top: None,
             told: None,
         }
+    }
+
+    /// The fan-outs on one question's own path: others know more about theirs.
+    fn fans_on(&self, path: &[Str]) -> IndexMap<Str, FanOutMemory> {
+        self.fan_outs
+            .iter()
+            .filter(|(id, _)| split_stage_id(id).0.is_none_or(|level| path.iter().any(|at| **at == *level)))
+            .map(|(id, memory)| (id.clone(), memory.clone()))
+            .collect()
     }
 
     /// The queued questions.
@@ -119,7 +129,7 @@ impl FlowchartCheckpoint {
                 answers: pending.interrupt_answers.clone(),
                 invoker: None,
                 dispatchers: self.dispatched_by.clone(),
-                fans: self.fan_outs.clone(),
+                fans: self.fans_on(&pending.subflow_path),
                 top: None,
                 told: None,
             })

@@ -38,6 +38,17 @@ fn a_log_is_shared_and_does_not_grow_with_its_source() {
     }
 }
 
+/// Proves OBS-56.
+#[test]
+fn operations_have_their_words() {
+    use PreferredOperation::{Accumulate, Aggregate, Translate};
+    let words = [(Translate, "translate"), (Accumulate, "accumulate"), (Aggregate, "aggregate")];
+    for (operation, word) in words {
+        assert_eq!((operation.word(), PreferredOperation::parse(word)), (word, Some(operation)));
+    }
+    assert_eq!(PreferredOperation::parse("reduce"), None);
+}
+
 /// Proves ENG-161.
 #[test]
 fn a_gap_keeps_its_place() {

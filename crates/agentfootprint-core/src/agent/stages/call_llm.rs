@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use agentfootprint_record::conventions::state;
-use agentfootprint_record::events::EventName;
 use agentfootprint_record::events::field::Field as _;
 use agentfootprint_record::events::payload::{
     AgentIterationStart, LlmUsage, OfferedTool, StreamLlmEnd, StreamLlmStart, StreamThinkingDelta,
@@ -109,6 +108,10 @@ async fn collect(
     let mut delivered = false;
     let (mut texts, mut thoughts) = (0_u64, 0_u64);
     while let Some(chunk) = stream.next().await {
+        if cx.run.cancel.is_cancelled() {
+            // A stream that is always ready never lets the cancellation in: here the stage ends.
+            std::future::pending::<()>().await;
+        }
         match chunk {
             Ok(LlmChunk::Text { content, .. }) => {
                 if !content.is_empty() {

@@ -56,6 +56,11 @@ fn component_of(pause_data: &Value) -> Option<&Value> {
         .filter(|component| component.is_object())
 }
 
+/// The id of the component a pause shows.
+pub(crate) fn component_id_of(pause_data: &Value) -> Option<Str> {
+    component_of(pause_data)?.get("componentId").and_then(Value::as_shared_str).cloned()
+}
+
 /// Judges an answer: nothing has moved when it is refused, and the checkpoint stays as it was.
 pub(crate) fn check_answer(
     shared_state: &Object,

@@ -7,7 +7,7 @@ mod demand;
 mod evidence;
 
 pub use self::answer::{Demand, pause_demands_decision};
-pub(crate) use self::answer::{check_answer, public_pause_data, settle_abandoned};
+pub(crate) use self::answer::{check_answer, component_id_of, public_pause_data, settle_abandoned};
 pub use self::component::AskComponent;
 pub use self::decision::{
     CheckInDecision, DecisionBuilder, DecisionValue, ResumeAnswer, check_in_approved, check_in_declined,

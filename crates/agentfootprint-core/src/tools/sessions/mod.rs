@@ -49,6 +49,7 @@ impl Cleanup {
         Self(Box::new(move || Box::pin(cleanup())))
     }
 
+    #[expect(dead_code, reason = "run by teardown (TOOL-89)")]
     pub(crate) fn run(self) -> CleanupFuture {
         (self.0)()
     }

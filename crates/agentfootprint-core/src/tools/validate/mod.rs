@@ -47,6 +47,7 @@ impl ArgValidator {
     }
 
     /// The top-level arguments a call must give.
+    #[expect(dead_code, reason = "asked by the `wants` step (TOOL-28)")]
     pub(crate) fn required(&self) -> impl Iterator<Item = &str> {
         self.reduced
             .get("required")

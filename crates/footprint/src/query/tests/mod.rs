@@ -2,6 +2,7 @@ mod corrupt;
 mod cursor;
 mod forward;
 mod model;
+mod needs;
 mod reading;
 mod slices;
 mod values;

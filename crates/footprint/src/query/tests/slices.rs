@@ -219,7 +219,7 @@ fn limits_and_unknown_steps_are_refused() {
     assert_eq!(unknown.to_string(), "step `s1#7` has no commit in the log of the run; near it: s1#1, s0#0");
 }
 
-/// Proves OBS-166, OBS-167.
+/// Proves OBS-3, OBS-166, OBS-167.
 #[test]
 fn missing_inputs_are_said() {
     let empty = LogView::new(LogParts::default());

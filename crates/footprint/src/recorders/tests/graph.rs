@@ -85,7 +85,7 @@ fn rule(branch: &str, matched: bool, label: &str) -> Value {
 
 /// A decider whose branch loops back to it: each pass is governed by its own decision.
 ///
-/// Proves OBS-57, OBS-94, OBS-95.
+/// Proves OBS-16, OBS-57, OBS-94, OBS-95.
 #[test]
 fn deciders_govern_their_branches_and_what_follows() {
     let control = ControlDeps::new();

@@ -240,7 +240,7 @@ fn shared_recorders_key_by_run() {
     assert!(metrics.snapshot(&RunId::new("run-199")).is_some());
 }
 
-/// Proves OBS-38.
+/// Proves OBS-26, OBS-38.
 #[test]
 fn ids_are_numbered_within_a_template() {
     assert_eq!(free_id("metrics", []), "metrics-1");
@@ -260,4 +260,6 @@ fn ids_are_numbered_within_a_template() {
         ["combined-narrative", "manifest", "metrics-1", "debug-1", "inout-1", "topology-1", "control-deps-1"]
     );
     assert_eq!(Quality::new(|_, _| 1.0.into()).id(), "quality-1");
+    // None of them depends on the hop event, which not every step fires.
+    assert!(defaults.iter().all(|r| !r.interest().contains(Hook::Next)));
 }
