@@ -60,8 +60,9 @@ async fn count(steps: usize) -> Result<Sample, String> {
     });
     let chart = Chart::builder(stage).loop_to("count").build().map_err(|errors| errors.to_string())?;
     let started = Instant::now();
-    let report =
-        chart.run(RunOptions::new().max_iterations(steps as u64 + 10).commit_values(CommitValues::Full)).await;
+    let report = chart
+        .run(RunOptions::new().max_iterations(steps as u64 + 10).commit_values(CommitValues::Full))
+        .await;
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
     finished(&report, steps)?;
     Ok(Sample { total_ms, windows_us: None, kept: Box::new(report) })
@@ -88,8 +89,9 @@ async fn append(steps: usize) -> Result<Sample, String> {
     });
     let chart = Chart::builder(stage).loop_to("append").build().map_err(|errors| errors.to_string())?;
     let started = Instant::now();
-    let report =
-        chart.run(RunOptions::new().max_iterations(steps as u64 + 10).commit_values(CommitValues::Delta)).await;
+    let report = chart
+        .run(RunOptions::new().max_iterations(steps as u64 + 10).commit_values(CommitValues::Delta))
+        .await;
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
     finished(&report, steps)?;
     let windows_us = stamps.lock().ok().and_then(|stamps| windows(&stamps));

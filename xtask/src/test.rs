@@ -26,7 +26,16 @@ const CHECKS: &[Step] = &[
     Step {
         title: "lints of tests, warnings denied",
         program: "cargo",
-        args: &["clippy", "--workspace", "--all-targets", "--all-features", "--keep-going", "--", "-D", "warnings"],
+        args: &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--all-features",
+            "--keep-going",
+            "--",
+            "-D",
+            "warnings",
+        ],
         env: &[],
         gates: false,
     },

@@ -7,10 +7,12 @@ use footprint::decide::{Rule, decide, field, select};
 use footprint::error::ScopeError;
 use footprint::ids::CommitIdx;
 use footprint::query::{
-    ControlSource, Cursor, EdgeKind, KeyValue, LogParts, LogView, Move, Slice, SliceOptions, StateKey, TraceQuery,
+    ControlSource, Cursor, EdgeKind, KeyValue, LogParts, LogView, Move, Slice, SliceOptions, StateKey,
+    TraceQuery,
 };
 use footprint::recorders::{
-    CombinedNarrative, Composite, ControlDeps, Debug, InOut, Manifest, Metrics, NarrativeType, Quality, Topology,
+    CombinedNarrative, Composite, ControlDeps, Debug, InOut, Manifest, Metrics, NarrativeType, Quality,
+    Topology,
 };
 use footprint::scope::Scope;
 use footprint::snapshot::{OpenLimits, Snapshot};
@@ -50,11 +52,7 @@ fn loan() -> Chart {
         s.set_value("noise", "unrelated")?;
         Ok(())
     }))
-    .mount(
-        Mount::of("sf-check", &check)
-            .input_keys([("dti", "dti")])
-            .output_keys([("grade", "grade")]),
-    )
+    .mount(Mount::of("sf-check", &check).input_keys([("dti", "dti")]).output_keys([("grade", "grade")]))
     .then(Stage::new("gather", |s: Scope| async move {
         let (score, round) = (*s.get(SCORE)?, *s.get(ROUND)?);
         s.set(SCORE, score + 100 * round)?;
@@ -110,9 +108,7 @@ fn reopened(snapshot: &Snapshot) -> TraceQuery {
 async fn a_decision_is_explained_live_and_from_the_stored_recording() {
     let control = Arc::new(ControlDeps::new());
     let narrative = Arc::new(CombinedNarrative::new());
-    let report = loan()
-        .run(RunOptions::new().observe(control.clone()).observe(narrative.clone()))
-        .await;
+    let report = loan().run(RunOptions::new().observe(control.clone()).observe(narrative.clone())).await;
     assert!(report.error().is_none());
     assert_eq!(report.state().get("result"), Some(&value!("yes")));
 
@@ -207,7 +203,10 @@ async fn ten_thousand_appends_have_their_births() {
     assert_eq!(query.root().log().get(9).unwrap().overwrite().get("history"), Some(&value!([8])));
     let birth = query.root().element_birth(&history, 7_312, None).unwrap();
     let born = birth.born.unwrap();
-    assert_eq!((born.runtime_stage_id.to_string(), birth.basis.word()), ("append#7313".to_owned(), "append-verb"));
+    assert_eq!(
+        (born.runtime_stage_id.to_string(), birth.basis.word()),
+        ("append#7313".to_owned(), "append-verb")
+    );
     assert_eq!(birth.value, value!(7312));
     let births = query.root().array_births(&history, Some(CommitIdx(5))).births.unwrap();
     assert_eq!(births.len(), 5);
@@ -325,16 +324,18 @@ async fn parallel_branches_are_explained() {
     let found = edges(slice.slice.as_ref().unwrap());
     assert_eq!(
         found,
-        [
-            "a#2 -> pick#1 control At least one",
-            "a#2 -> seed#0 data n",
-            "pick#1 -> seed#0 data n",
-        ]
+        ["a#2 -> pick#1 control At least one", "a#2 -> seed#0 data n", "pick#1 -> seed#0 data n",]
     );
     let sum = query.root().slice_for_key(&key("sum"), None, &SliceOptions::for_key()).unwrap();
-    assert!(edges(sum.slice.as_ref().unwrap()).iter().any(|e| e.starts_with("join#") && e.ends_with("data runs")));
+    assert!(
+        edges(sum.slice.as_ref().unwrap()).iter().any(|e| e.starts_with("join#") && e.ends_with("data runs"))
+    );
     // The cursor walks the same log.
-    let parts = LogParts { log: query.root().log().clone(), initial: query.root().initial_state().cloned(), ..LogParts::default() };
+    let parts = LogParts {
+        log: query.root().log().clone(),
+        initial: query.root().initial_state().cloned(),
+        ..LogParts::default()
+    };
     let mut cursor = Cursor::new(Arc::new(LogView::new(parts)));
     while cursor.forward() == Move::Moved {}
     assert_eq!(cursor.state(), &report.state());

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use agentfootprint_record::conventions::state;
+use agentfootprint_record::events::Payload as _;
 use agentfootprint_record::events::field::Field as _;
 use agentfootprint_record::events::payload::{ContextBudgetPressure, ContextInjected};
 use agentfootprint_record::events::words::{BudgetUnit, ContextSlot, PlanAction, Word as _};
-use agentfootprint_record::events::Payload as _;
 use footprint::error::StageError;
 use footprint::value::Str;
 

@@ -135,6 +135,8 @@ fn what_may_be_said_once_is_refused_twice() {
     assert!(refused(plain().tool_provider(Nobody).tool_provider(Nobody)).contains("`tool_provider`"));
     assert!(refused(plain().no_thinking_handler().no_thinking_handler()).contains("`thinking_handler`"));
     let schema = || OutputOptions::new();
-    let twice = plain().output_schema(Typed::<Ticket>::new(), schema()).output_schema(Typed::<Ticket>::new(), schema());
+    let twice = plain()
+        .output_schema(Typed::<Ticket>::new(), schema())
+        .output_schema(Typed::<Ticket>::new(), schema());
     assert!(refused(twice).contains("`output_schema`"));
 }

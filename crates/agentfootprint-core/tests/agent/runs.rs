@@ -246,7 +246,9 @@ async fn a_run_under_way_can_be_looked_at() {
     let (looking, kept) = (probe.clone(), seen.clone());
     handle
         .events()
-        .on("agentfootprint.agent.iteration_start", move |_| kept.lock().unwrap().push(looking.commit_count()))
+        .on("agentfootprint.agent.iteration_start", move |_| {
+            kept.lock().unwrap().push(looking.commit_count())
+        })
         .unwrap()
         .keep();
     let report = handle.finish().await;

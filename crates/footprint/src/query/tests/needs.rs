@@ -36,9 +36,9 @@ fn open(value: &Value) -> TraceQuery {
 fn without(path: &[&str]) -> TraceQuery {
     fn strip(value: &Value, path: &[&str]) -> Value {
         match (value, path) {
-            (Value::Object(entries), [key]) => {
-                Value::Object(entries.iter().filter(|(k, _)| ***k != **key).map(|(k, v)| (k.clone(), v.clone())).collect())
-            }
+            (Value::Object(entries), [key]) => Value::Object(
+                entries.iter().filter(|(k, _)| ***k != **key).map(|(k, v)| (k.clone(), v.clone())).collect(),
+            ),
             (Value::Object(entries), [key, rest @ ..]) => {
                 let part = |(k, v): (&crate::value::Str, &Value)| {
                     (k.clone(), if **k == **key { strip(v, rest) } else { v.clone() })
@@ -57,7 +57,10 @@ fn key(name: &str) -> StateKey {
 }
 
 fn parents(query: &TraceQuery, step: &str) -> Vec<(String, &'static str)> {
-    let slice = query.root().causal_chain(&step.into(), &SliceOptions { max_depth: 1, ..SliceOptions::default() }).unwrap();
+    let slice = query
+        .root()
+        .causal_chain(&step.into(), &SliceOptions { max_depth: 1, ..SliceOptions::default() })
+        .unwrap();
     let name = |e: &SliceEdge| slice.get(e.parent).unwrap().runtime_stage_id.to_string();
     slice.root().unwrap().parent_edges.iter().map(|e| (name(e), e.kind.word())).collect()
 }
@@ -81,7 +84,10 @@ fn the_minimum_answers_every_question() {
     let births = root.array_births(&key("list"), None).births.unwrap();
     assert_eq!(births.iter().map(|b| b.basis.word()).collect::<Vec<_>>(), ["whole-value", "append-verb"]);
     assert_eq!(root.key_timeline(&key("k"), None).moments.len(), 2);
-    assert_eq!(root.forward_slice(&key("list"), Some(CommitIdx(1)), &SliceOptions::default()).unwrap().nodes.len(), 3);
+    assert_eq!(
+        root.forward_slice(&key("list"), Some(CommitIdx(1)), &SliceOptions::default()).unwrap().nodes.len(),
+        3
+    );
     let inside = query.subflow("s").unwrap();
     assert!(inside.view.last_writer(&key("in"), None).is_some());
     assert_eq!(root.quality_trace(&"b#2".into(), 20).unwrap().root_cause.unwrap().drop, 0.5);
@@ -139,7 +145,8 @@ fn queries_are_shared_and_never_look_at_the_structure() {
     let ask = |structure: &str| {
         let query = TraceQuery::open(text(structure).as_bytes(), &Default::default()).unwrap();
         shared(&query);
-        let slice = query.root().slice_for_key(&key("list"), None, &SliceOptions::for_key()).unwrap().to_json();
+        let slice =
+            query.root().slice_for_key(&key("list"), None, &SliceOptions::for_key()).unwrap().to_json();
         (slice, query.overview())
     };
     assert_eq!(ask("{\"id\":\"a\"}"), ask("[[\"garbage\"]]"));
