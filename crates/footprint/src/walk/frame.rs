@@ -690,6 +690,9 @@ impl FrameHandle {
         let commit = self.run.redaction(&[], |redaction| {
             staging.encode(policy.commit_values, policy.write_provenance, redaction)
         });
+        if !commit.redacted_paths.is_empty() {
+            self.run.note_redacted(&commit.redacted_paths);
+        }
         commit.land(&staging, &mut core.state);
         let mut bundle = self.empty_bundle();
         bundle.rows = commit.rows;
