@@ -8,7 +8,7 @@ use super::topology::Topology;
 
 /// What our implementation recorded in one run, in the form of `expect.json`.
 #[derive(Default)]
-pub struct Observed {
+pub(crate) struct Observed {
     /// `outcome extra events commits subflowCommits sharedState requests narrative tokens meta …`
     pub run: Value,
     /// The snapshot, for the shape of the walk; null when the run never started.
@@ -16,7 +16,7 @@ pub struct Observed {
 }
 
 /// How a scenario wants to be compared.
-pub struct Manner<'a> {
+pub(super) struct Manner<'a> {
     pub chart: bool,
     pub interleaved: bool,
     pub differs: &'a [String],
@@ -24,13 +24,13 @@ pub struct Manner<'a> {
 
 impl Manner<'_> {
     /// Whether the scenario says that our specification decides otherwise under this rule.
-    pub fn differs(&self, rule: &str) -> bool {
+    pub(super) fn differs(&self, rule: &str) -> bool {
         self.differs.iter().any(|entry| entry.starts_with(rule))
     }
 }
 
 /// All differences of one run.
-pub fn judge(
+pub(super) fn judge(
     expected: &Value,
     observed: &Observed,
     manner: &Manner<'_>,
@@ -224,7 +224,7 @@ fn narrative(wanted: &[Value], found: &[Value], topology: &Topology, out: &mut V
 }
 
 /// Ids, names, types, branch order and loop targets of two structures.
-pub fn structure(at: &str, expected: &Value, ours: Option<&Value>, out: &mut Vec<Difference>) {
+pub(super) fn structure(at: &str, expected: &Value, ours: Option<&Value>, out: &mut Vec<Difference>) {
     let Some(ours) = ours else {
         out.push(difference(at, &json!(expected.get("id")), &json!("(absent)")));
         return;
@@ -285,7 +285,7 @@ fn sequence_by(
     };
     let same = |wanted: &Value, found: &Value| {
         name(wanted) == name(found)
-            && (!only(wanted).is_empty() || address(wanted) == address(found) || only(wanted) != "")
+            && (!only(wanted).is_empty() || address(wanted) == address(found) || !only(wanted).is_empty())
     };
     for index in 0..wanted.len().max(found.len()) {
         let place = format!("{at}[{index}]");

@@ -26,7 +26,7 @@ struct Carried {
 }
 
 /// Makes all runs of an agent scenario.
-pub async fn play(scenario: &Value) -> Result<Played, String> {
+pub(super) async fn play(scenario: &Value) -> Result<Played, String> {
     if text(scenario, "kind") != "agent" {
         return Err(format!("kind `{}` is not built yet", text(scenario, "kind")));
     }

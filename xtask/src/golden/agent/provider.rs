@@ -8,7 +8,7 @@ use crate::golden::expr::template;
 use crate::golden::text;
 
 /// The mock a scenario describes, and where its requests are kept.
-pub fn provider(scenario: &Value) -> Result<(Mock, MockRequests), String> {
+pub(super) fn provider(scenario: &Value) -> Result<(Mock, MockRequests), String> {
     let declared = scenario.get("provider").cloned().unwrap_or_default();
     let declared = match declared.get("ref").and_then(Value::as_str) {
         Some(name) => scenario
@@ -22,7 +22,7 @@ pub fn provider(scenario: &Value) -> Result<(Mock, MockRequests), String> {
             return Err(format!("provider decorator `{decorator}` is not built yet"));
         }
     }
-    let usage: MockUsage = declared.get("usage").map(|usage| from(usage)).transpose()?.unwrap_or_default();
+    let usage: MockUsage = declared.get("usage").map(from).transpose()?.unwrap_or_default();
     let mut mock = if let Some(replies) = declared.get("replies").and_then(Value::as_array) {
         if replies.iter().any(|reply| reply.to_string().contains("$REF")) {
             return Err("artifact references in replies are not built yet".to_owned());
@@ -71,7 +71,7 @@ fn from<T: serde::de::DeserializeOwned>(declared: &Value) -> Result<T, String> {
 }
 
 /// A request in the form of `expect.json`.
-pub fn request(request: &LlmRequest) -> Value {
+pub(super) fn request(request: &LlmRequest) -> Value {
     let mut out = Map::new();
     out.insert("by".to_owned(), json!("main"));
     out.insert("model".to_owned(), json!(&*request.model));

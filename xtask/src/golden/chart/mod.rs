@@ -21,7 +21,7 @@ use super::{Played, text};
 use build::Charts;
 
 /// Makes all runs of a chart scenario.
-pub async fn play(scenario: &Value) -> Result<Played, String> {
+pub(super) async fn play(scenario: &Value) -> Result<Played, String> {
     let chart = Charts::of(scenario).chart("main")?;
     let executor = scenario.get("executor").cloned().unwrap_or_default();
     let watch = Arc::new(Watch::default());
@@ -151,7 +151,7 @@ fn observe(
 }
 
 /// Commits, inner commits and final state of a snapshot, in the form of `expect.json`.
-pub fn recorded(snapshot: &Value) -> Map<String, Value> {
+pub(super) fn recorded(snapshot: &Value) -> Map<String, Value> {
     let mut run = Map::new();
     let log = snapshot.get("commitLog").map_or_else(|| json!([]), bundles);
     run.insert("commits".to_owned(), log);
