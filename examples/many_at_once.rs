@@ -10,8 +10,7 @@ use agentfootprint::prelude::*;
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The scripted model answers by what it was asked.
     let model = Mock::respond(|request| {
-        let asked = request.messages.last().map(|message| message.content.to_string()).unwrap_or_default();
-        MockReply::from(format!("You said: {asked}"))
+        MockReply::from(format!("You said: {}", request.last_user_text().unwrap_or_default()))
     });
     let agent = Agent::builder(model, "mock-1").build()?;
 
