@@ -79,6 +79,10 @@ pub mod prelude {
     pub use agentfootprint_core::run::{RunError, RunInput, RunOptions, RunOutcome, RunReport, Runner};
     pub use agentfootprint_core::tools::{Tool, ToolContext, ToolError, ToolFailure, ToolOutput};
     pub use agentfootprint_macros::tool;
+    #[cfg(feature = "anthropic")]
+    pub use agentfootprint_providers::Anthropic;
+    #[cfg(feature = "gemini")]
+    pub use agentfootprint_providers::Gemini;
     #[cfg(feature = "openai")]
     pub use agentfootprint_providers::OpenAi;
     pub use agentfootprint_providers::mock::{Mock, MockReply};
