@@ -21,14 +21,14 @@ use matcher::{Bindings, Difference};
 const SHOWN: usize = 6;
 
 /// What running one scenario gave: a record per run and the structure, or why it cannot be run.
-pub struct Played {
+pub(crate) struct Played {
     pub runs: Vec<Observed>,
     pub structure: Option<Value>,
     pub documents: Option<Value>,
     pub stores: Option<Value>,
 }
 
-pub fn run(dir: &Path, only: Option<&str>, full: bool) -> ExitCode {
+pub(crate) fn run(dir: &Path, only: Option<&str>, full: bool) -> ExitCode {
     let scenarios = discover(dir);
     if scenarios.is_empty() {
         eprintln!("no scenario.json below {}", dir.display());
@@ -163,7 +163,7 @@ fn read(path: &Path) -> Result<Value, String> {
 }
 
 /// A text field, empty when absent.
-pub fn text(value: &Value, key: &str) -> String {
+pub(crate) fn text(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 

@@ -25,7 +25,7 @@ pub use rows::compare as rows;
 pub use standing::{Case, settle, structure};
 
 /// Makes all runs of a chart scenario.
-pub async fn play(scenario: &Value) -> Result<Played, String> {
+pub(super) async fn play(scenario: &Value) -> Result<Played, String> {
     let chart = Charts::of(scenario).chart("main")?;
     let executor = scenario.get("executor").cloned().unwrap_or_default();
     let watch = Arc::new(Watch::default());
@@ -158,7 +158,7 @@ fn observe(
 }
 
 /// Commits, inner commits and final state of a snapshot, in the form of `expect.json`.
-pub fn recorded(snapshot: &Value) -> Map<String, Value> {
+pub(super) fn recorded(snapshot: &Value) -> Map<String, Value> {
     let mut run = Map::new();
     let log = snapshot.get("commitLog").map_or_else(|| json!([]), bundles);
     run.insert("commits".to_owned(), log);
