@@ -11,11 +11,14 @@
     feature = "openai",
     doc = "| [`openai`] | `openai` | OpenAI, Azure OpenAI, and every compatible server |"
 )]
+#![cfg_attr(feature = "ollama", doc = "| [`ollama`] | `ollama` | Ollama |")]
 #![cfg_attr(feature = "http", doc = "| [`http`] | `http` | the shared transport |")]
 //!
 //! Nothing here registers itself anywhere: a provider is a value, given to whoever should use it.
 
 mod env;
+#[cfg(feature = "http")]
+mod finish;
 #[cfg(feature = "http")]
 pub mod frames;
 #[cfg(feature = "http")]
@@ -25,6 +28,8 @@ mod ids;
 #[cfg(feature = "http")]
 mod key;
 pub mod mock;
+#[cfg(feature = "ollama")]
+pub mod ollama;
 #[cfg(feature = "openai")]
 pub mod openai;
 mod thinking;
@@ -35,6 +40,8 @@ pub use env::EnvVars;
 #[cfg(feature = "http")]
 pub use key::Key;
 pub use mock::Mock;
+#[cfg(feature = "ollama")]
+pub use ollama::Ollama;
 #[cfg(feature = "openai")]
 pub use openai::OpenAi;
 #[cfg(feature = "http")]

@@ -79,6 +79,8 @@ pub mod prelude {
     pub use agentfootprint_core::run::{RunError, RunInput, RunOptions, RunOutcome, RunReport, Runner};
     pub use agentfootprint_core::tools::{Tool, ToolContext, ToolError, ToolFailure, ToolOutput};
     pub use agentfootprint_macros::tool;
+    #[cfg(feature = "ollama")]
+    pub use agentfootprint_providers::Ollama;
     #[cfg(feature = "openai")]
     pub use agentfootprint_providers::OpenAi;
     pub use agentfootprint_providers::mock::{Mock, MockReply};

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::case::{self, Exchange, Expected};
 use super::replay::Replay;
-use super::{Notes, openai};
+use super::{Notes, ollama, openai};
 
 /// The sizes a streamed body is cut into.
 const CHUNKS: [usize; 4] = [usize::MAX, 1, 7, 64];
@@ -32,6 +32,7 @@ struct Wire {
 fn wire(name: &str) -> Option<Wire> {
     match name {
         "openai-chat" => Some(Wire { prepare: openai::prepare, compare: openai::compare }),
+        "ollama" => Some(Wire { prepare: ollama::prepare, compare: ollama::compare }),
         _ => None,
     }
 }

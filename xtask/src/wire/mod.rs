@@ -10,10 +10,12 @@
 //! | `case` | finding and reading cases |
 //! | `replay` | an exchange that answers with the recorded response, in chunks of a given size |
 //! | `check` | one case: run it, compare it |
+//! | `ollama` | the same for Ollama's `/api/chat` |
 //! | `openai` | from a recorded Chat Completions request to ours, and back |
 
 mod case;
 mod check;
+mod ollama;
 mod openai;
 mod replay;
 

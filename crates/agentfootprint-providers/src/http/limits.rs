@@ -33,6 +33,19 @@ impl Default for Deadlines {
     }
 }
 
+impl Deadlines {
+    /// Refuses deadlines nothing can meet; the sentence names the option.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let Deadlines { connect, headers, idle, total } = *self;
+        let phases =
+            [("connect", Some(connect)), ("headers", Some(headers)), ("idle", Some(idle)), ("total", total)];
+        match phases.iter().find(|(_, limit)| *limit == Some(Duration::ZERO)) {
+            Some((phase, _)) => Err(format!("deadlines.{phase} is zero; nothing can be answered in no time")),
+            None => Ok(()),
+        }
+    }
+}
+
 /// How much is read of an answer before it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
@@ -45,5 +58,15 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Bounds { frame: 8 << 20, body: 64 << 20 }
+    }
+}
+
+impl Bounds {
+    /// Refuses bounds no answer fits into.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.frame == 0 || self.body == 0 {
+            return Err("bounds are zero; no answer would fit".to_owned());
+        }
+        Ok(())
     }
 }

@@ -15,6 +15,8 @@
 //! | `retry_after` | the wait a response states |
 
 mod answer;
+#[cfg(test)]
+pub(crate) mod contract;
 mod exchange;
 mod limits;
 mod refusal;
