@@ -16,6 +16,10 @@
 //!
 //! Nothing here registers itself anywhere: a provider is a value, given to whoever should use it.
 
+#[cfg(feature = "http")]
+mod address;
+#[cfg(feature = "http")]
+mod credential;
 mod env;
 #[cfg(feature = "http")]
 mod finish;
@@ -35,6 +39,10 @@ pub mod openai;
 mod thinking;
 #[cfg(feature = "http")]
 mod tool_args;
+#[cfg(feature = "http")]
+mod tool_name;
+#[cfg(feature = "http")]
+mod unreadable;
 
 pub use env::EnvVars;
 #[cfg(feature = "http")]

@@ -33,19 +33,6 @@ impl Default for Deadlines {
     }
 }
 
-impl Deadlines {
-    /// Refuses deadlines nothing can meet; the sentence names the option.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        let Deadlines { connect, headers, idle, total } = *self;
-        let phases =
-            [("connect", Some(connect)), ("headers", Some(headers)), ("idle", Some(idle)), ("total", total)];
-        match phases.iter().find(|(_, limit)| *limit == Some(Duration::ZERO)) {
-            Some((phase, _)) => Err(format!("deadlines.{phase} is zero; nothing can be answered in no time")),
-            None => Ok(()),
-        }
-    }
-}
-
 /// How much is read of an answer before it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
@@ -61,12 +48,16 @@ impl Default for Bounds {
     }
 }
 
-impl Bounds {
-    /// Refuses bounds no answer fits into.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        if self.frame == 0 || self.body == 0 {
-            return Err("bounds are zero; no answer would fit".to_owned());
-        }
-        Ok(())
+/// Limits under which nothing could ever be answered.
+pub(crate) fn check_limits(deadlines: &Deadlines, bounds: &Bounds) -> Result<(), String> {
+    let Deadlines { connect, headers, idle, total } = *deadlines;
+    let phases =
+        [("connect", Some(connect)), ("headers", Some(headers)), ("idle", Some(idle)), ("total", total)];
+    if let Some((phase, _)) = phases.iter().find(|(_, limit)| *limit == Some(Duration::ZERO)) {
+        return Err(format!("deadlines.{phase} is zero; nothing can be answered in no time"));
     }
+    if bounds.frame == 0 || bounds.body == 0 {
+        return Err("bounds are zero; no answer would fit".to_owned());
+    }
+    Ok(())
 }

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::Ollama;
 use super::request::{Options, Think};
-use crate::http::{Bounds, Deadlines, HttpExchange, Identity, ReqwestExchange, Transport};
+use crate::http::{Bounds, Deadlines, HttpExchange, Identity, ReqwestExchange, Transport, check_limits};
 use crate::ids::InventedIds;
 use crate::{EnvVars, Key, MalformedArgs};
 
@@ -170,8 +170,7 @@ impl OllamaBuilder {
             self.deadlines.unwrap_or(Deadlines { headers: Duration::from_secs(10), ..Deadlines::default() });
         let plain =
             self.deadlines.unwrap_or(Deadlines { headers: Duration::from_secs(600), ..Deadlines::default() });
-        streamed.check()?;
-        self.bounds.check()?;
+        check_limits(&streamed, &self.bounds)?;
         if self.options.num_ctx == Some(0) || self.options.num_predict == Some(0) {
             return Err(
                 "num_ctx and max_tokens must be positive; leave them unset for the server's own".into()

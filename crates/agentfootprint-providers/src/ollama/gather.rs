@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::refusal::read_json;
 use super::thinking;
-use crate::finish::{Finish, WireArgs};
+use crate::finish::{Finish, FinishedCall, WireArgs};
 use crate::http::{HeaderMap, Piece, describe_body};
 
 /// What has arrived so far.
@@ -111,20 +111,19 @@ impl Gathered {
         }
         let tool_calls = (0..)
             .zip(self.calls)
-            .map(|(index, call)| {
-                finish.tool_call(index, call.id, call.name, WireArgs::Json(call.args), &stop_reason)
+            .map(|(block_index, GatheredCall { id, name, args })| {
+                let call = FinishedCall { block_index, id, name, args: WireArgs::Json(args) };
+                finish.tool_call(call, &stop_reason)
             })
             .collect::<Result<_, _>>()?;
-        Ok(LlmResponse {
+        Ok(finish.stamp(LlmResponse {
             raw_thinking: thinking::raw(self.thinking, &self.content),
             content: self.content,
             tool_calls,
             usage: self.usage.unwrap_or_else(Usage::unmeasured),
             stop_reason,
-            provider_ref: None,
-            wire_manifest: finish.manifest(),
-            served_by: finish.served_by(),
-        })
+            ..LlmResponse::default()
+        }))
     }
 }
 

@@ -34,7 +34,7 @@ use agentfootprint_core::llm::{
 };
 use async_trait::async_trait;
 use reqwest::header::{HeaderMap, HeaderValue};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use url::Url;
 
 pub use builder::OllamaBuilder;
@@ -43,11 +43,12 @@ pub use thinking::OllamaThinking;
 
 use self::assembler::OllamaAssembler;
 use self::request::Options;
+use crate::credential::{key_for, key_header};
 use crate::finish::Finish;
 use crate::frames::NdjsonFramer;
 use crate::http::{AnswerMachine, HttpRequest, Identity, Method, Scene, Sniffing, Transport};
 use crate::ids::InventedIds;
-use crate::key::{KeyProblem, Redactor};
+use crate::key::Redactor;
 use crate::{EnvVars, Key, MalformedArgs};
 
 /// A local (or remote) Ollama.
@@ -117,19 +118,11 @@ impl Ollama {
             let message = "the request names no model; set one, for instance llama3.2";
             return Err(keyless.error(LlmErrorKind::Refused, message));
         }
-        let key = tokio::select! {
-            biased;
-            () = cx.cancelled() => return Err(keyless.aborted()),
-            key = self.key.resolve(&model) => key.map_err(|problem| no_credential(&keyless, problem))?,
-        };
+        let key = key_for(&self.key, &keyless, cx, "no variable: a local Ollama needs none").await?;
         let scene = Scene::new(&self.identity, &model, &url, Redactor::of(key.as_ref()), request);
         let body = request::to_wire(request, &model, &self.options, stream)
             .map_err(|(kind, message)| scene.error(kind, message))?;
-        let headers = headers(key.as_ref(), stream).ok_or_else(|| {
-            let message =
-                "the key holds characters no header can carry, probably a line break; take them out";
-            scene.error(LlmErrorKind::NoCredential, message)
-        })?;
+        let headers = headers(key.as_ref(), &scene, stream)?;
         let finish = Finish {
             scene,
             tool_names: request::tool_names(&body),
@@ -163,32 +156,15 @@ struct Prepared {
     finish: Finish,
 }
 
-fn no_credential(scene: &Scene, problem: KeyProblem) -> LlmError {
-    let model = scene.model();
-    let message = match problem {
-        KeyProblem::NoEntry => {
-            format!("there is no key for the model `{model}` in the key map; add one for exactly this id")
-        }
-        KeyProblem::Blank => "the key given with .key(…) is blank; a local Ollama needs none".to_owned(),
-        KeyProblem::CallbackGaveNothing => {
-            format!("the key callback gave nothing for the model `{model}`; it must return a key")
-        }
-    };
-    scene.error(LlmErrorKind::NoCredential, message)
-}
-
-/// `None` when the key cannot stand in a header.
-fn headers(key: Option<&SecretString>, stream: bool) -> Option<HeaderMap> {
+fn headers(key: Option<&SecretString>, scene: &Scene, stream: bool) -> Result<HeaderMap, LlmError> {
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     let accept = if stream { "application/x-ndjson" } else { "application/json" };
     headers.insert("accept", HeaderValue::from_static(accept));
     if let Some(key) = key {
-        let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret())).ok()?;
-        value.set_sensitive(true);
-        headers.insert("authorization", value);
+        headers.insert("authorization", key_header("Bearer ", key, scene)?);
     }
-    Some(headers)
+    Ok(headers)
 }
 
 #[async_trait]

@@ -29,7 +29,7 @@ pub(super) fn read_json(json: Json) -> Refusal {
         _ => None,
     };
     let sentence = error.as_str().map(str::to_owned).or_else(|| text("message"));
-    Refusal { sentence, code: text("code"), kind: text("type"), unknown_model: false, body: Some(json) }
+    Refusal { sentence, code: text("code"), kind: text("type"), body: Some(json), ..Refusal::default() }
 }
 
 impl Ollama {

@@ -1,13 +1,12 @@
 //! From a request to this wire's body. Pure.
 
-use std::collections::HashMap;
-
 use agentfootprint_core::llm::{LlmErrorKind, LlmRequest, ToolSchema};
 use agentfootprint_record::message::{ProviderMessage, Role, ToolCall};
 use footprint::value::{Object, Str, Value};
 use serde::{Serialize, Serializer};
 
 use super::thinking::{self, HANDLER_ID};
+use crate::tool_name::tool_name;
 
 /// Whether and how hard a model thinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,13 +140,13 @@ pub(super) fn to_wire(
     }
     let system = request.system_prompt();
     let history = request.messages();
-    let mut names = CallNames::default();
     let mut messages = Vec::with_capacity(history.len() + 1);
     if let Some(text) = &system {
         messages.push(plain("system", text));
     }
     for (position, message) in history.iter().enumerate() {
-        messages.push(wire_message(position, message, &mut names)?);
+        let asked = || tool_name(&history, position);
+        messages.push(wire_message(position, message, asked)?);
     }
     let think = match (options.think, request.thinking) {
         (Some(Think::Off) | None, Some(_)) => Some(Think::On),
@@ -178,21 +177,6 @@ pub(super) fn to_wire(
     })
 }
 
-/// Which tool a call id belongs to, from the turns that asked.
-#[derive(Default)]
-struct CallNames(HashMap<Str, Str>);
-
-impl CallNames {
-    fn remember(&mut self, calls: &[ToolCall]) {
-        self.0.extend(calls.iter().map(|call| (call.id.clone(), call.name.clone())));
-    }
-
-    fn of(&self, message: ProviderMessage<'_>) -> Option<Str> {
-        let named = message.tool_name().filter(|name| !name.is_empty()).cloned();
-        named.or_else(|| self.0.get(message.tool_call_id()?).cloned())
-    }
-}
-
 fn plain<'a>(role: &'static str, content: &'a str) -> WireMessage<'a> {
     WireMessage {
         role,
@@ -207,7 +191,7 @@ fn plain<'a>(role: &'static str, content: &'a str) -> WireMessage<'a> {
 fn wire_message<'a>(
     position: usize,
     message: ProviderMessage<'a>,
-    names: &mut CallNames,
+    asked: impl FnOnce() -> Option<Str>,
 ) -> Result<WireMessage<'a>, Unsendable> {
     let refuse = |what: String| Err((LlmErrorKind::Refused, format!("message {position} {what}")));
     let text = message.content();
@@ -216,7 +200,6 @@ fn wire_message<'a>(
         Some(Role::User) => Ok(plain("user", text)),
         Some(Role::Assistant) => {
             let calls = message.tool_calls();
-            names.remember(&calls);
             let blocks = message.thinking_blocks();
             let own = blocks.iter().filter(|block| block.origin.as_deref() == Some(HANDLER_ID));
             Ok(WireMessage {
@@ -231,7 +214,7 @@ fn wire_message<'a>(
             })
         }
         Some(Role::Tool) => Ok(WireMessage {
-            tool_name: names.of(message),
+            tool_name: asked(),
             tool_call_id: message.tool_call_id().map(|id| &**id).filter(|id| !id.is_empty()),
             ..plain("tool", text)
         }),

@@ -3,8 +3,7 @@ use serde_json::Value as Json;
 
 use super::gather::{Gathered, Misshapen, Shape};
 use super::refusal::read_json;
-use super::response;
-use crate::finish::Finish;
+use super::response::Finish;
 use crate::frames::Frame;
 use crate::http::{Assembler, Piece, describe_body};
 
@@ -20,6 +19,14 @@ impl ChatAssembler {
     pub(super) fn new(finish: Finish) -> Self {
         ChatAssembler { gathered: Gathered::default(), closed: false, finish }
     }
+
+    fn unreadable(&self, what: &str) -> LlmError {
+        let scene = &self.finish.scene;
+        scene.error(
+            LlmErrorKind::UnreadableFrame,
+            format!("a frame of the stream from {} cannot be read: {what}", scene.door()),
+        )
+    }
 }
 
 impl Assembler for ChatAssembler {
@@ -32,18 +39,15 @@ impl Assembler for ChatAssembler {
         if data.is_empty() {
             return Ok(()); // a keep-alive
         }
-        let json: Json = serde_json::from_str(data).map_err(|error| {
-            self.finish.unreadable_frame(&format!("damaged JSON at column {}", error.column()))
-        })?;
+        let json: Json = serde_json::from_str(data)
+            .map_err(|error| self.unreadable(&format!("damaged JSON at column {}", error.column())))?;
         if !json.is_object() {
-            return Err(self.finish.unreadable_frame("it is not a JSON object"));
+            return Err(self.unreadable("it is not a JSON object"));
         }
         if json.get("error").is_some_and(|error| !error.is_null()) {
             return Err(self.in_band_error(&json));
         }
-        self.gathered
-            .take(&json, Shape::Frame, out)
-            .map_err(|Misshapen(what)| self.finish.unreadable_frame(what))
+        self.gathered.take(&json, Shape::Frame, out).map_err(|Misshapen(what)| self.unreadable(what))
     }
 
     fn is_closed(&self) -> bool {
@@ -55,7 +59,7 @@ impl Assembler for ChatAssembler {
     }
 
     fn finish(&mut self) -> Result<LlmResponse, LlmError> {
-        response::response(&self.finish, std::mem::take(&mut self.gathered))
+        self.finish.response(std::mem::take(&mut self.gathered))
     }
 
     fn plain_body(&self, body: &[u8]) -> LlmError {

@@ -39,7 +39,7 @@ pub use thinking::OpenAiThinking;
 
 use self::assembler::ChatAssembler;
 use self::request::Dialect;
-use crate::finish::Finish;
+use self::response::Finish;
 use crate::frames::SseFramer;
 use crate::http::{AnswerMachine, HttpRequest, Identity, Method, Scene, Sniffing, Transport};
 use crate::ids::InventedIds;
