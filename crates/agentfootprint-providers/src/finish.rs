@@ -38,6 +38,7 @@ pub(crate) struct FinishedCall {
 }
 
 /// Arguments as a wire has them.
+#[derive(Debug)]
 pub(crate) enum WireArgs {
     /// JSON text.
     Text(String),

@@ -11,13 +11,17 @@
     feature = "openai",
     doc = "| [`openai`] | `openai` | OpenAI, Azure OpenAI, and every compatible server |"
 )]
+#![cfg_attr(feature = "bedrock", doc = "| [`bedrock`] | `bedrock` | Amazon Bedrock (Converse) |")]
 #![cfg_attr(feature = "ollama", doc = "| [`ollama`] | `ollama` | Ollama |")]
+//! | [`resilience`] | always on | none: retry, fallback, circuit breaker and throttle around any provider |
 #![cfg_attr(feature = "http", doc = "| [`http`] | `http` | the shared transport |")]
 //!
 //! Nothing here registers itself anywhere: a provider is a value, given to whoever should use it.
 
 #[cfg(feature = "http")]
 mod address;
+#[cfg(feature = "bedrock")]
+pub mod bedrock;
 #[cfg(feature = "http")]
 mod credential;
 mod env;
@@ -36,6 +40,7 @@ pub mod mock;
 pub mod ollama;
 #[cfg(feature = "openai")]
 pub mod openai;
+pub mod resilience;
 mod thinking;
 #[cfg(feature = "http")]
 mod tool_args;
@@ -44,6 +49,8 @@ mod tool_name;
 #[cfg(feature = "http")]
 mod unreadable;
 
+#[cfg(feature = "bedrock")]
+pub use bedrock::Bedrock;
 pub use env::EnvVars;
 #[cfg(feature = "http")]
 pub use key::Key;

@@ -79,6 +79,8 @@ pub mod prelude {
     pub use agentfootprint_core::run::{RunError, RunInput, RunOptions, RunOutcome, RunReport, Runner};
     pub use agentfootprint_core::tools::{Tool, ToolContext, ToolError, ToolFailure, ToolOutput};
     pub use agentfootprint_macros::tool;
+    #[cfg(feature = "bedrock")]
+    pub use agentfootprint_providers::Bedrock;
     #[cfg(feature = "ollama")]
     pub use agentfootprint_providers::Ollama;
     #[cfg(feature = "openai")]

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::case::{self, Exchange, Expected};
 use super::replay::Replay;
-use super::{Notes, ollama, openai};
+use super::{Notes, bedrock, ollama, openai};
 
 /// The sizes a streamed body is cut into.
 const CHUNKS: [usize; 4] = [usize::MAX, 1, 7, 64];
@@ -32,6 +32,7 @@ struct Wire {
 fn wire(name: &str) -> Option<Wire> {
     match name {
         "openai-chat" => Some(Wire { prepare: openai::prepare, compare: openai::compare }),
+        "bedrock" => Some(Wire { prepare: bedrock::prepare, compare: bedrock::compare }),
         "ollama" => Some(Wire { prepare: ollama::prepare, compare: ollama::compare }),
         _ => None,
     }
@@ -64,8 +65,11 @@ fn check(exchange: &Exchange, expected: &Expected, runtime: &Runtime, notes: &mu
         return vec![format!("no adapter for the wire `{}` is built yet", expected.wire)];
     };
     let recorded = exchange.request.json();
-    let streams =
-        if expected.error { recorded.get("stream") == Some(&Json::Bool(true)) } else { expected.stream };
+    let streams = if expected.error {
+        recorded.get("stream") == Some(&Json::Bool(true)) || bedrock::streams(&exchange.request.path)
+    } else {
+        expected.stream
+    };
     let sizes = if streams { CHUNKS.as_slice() } else { CHUNKS.get(..1).unwrap_or_default() };
     let mut differences = Vec::new();
     for (round, size) in sizes.iter().enumerate() {

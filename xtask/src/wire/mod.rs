@@ -10,9 +10,11 @@
 //! | `case` | finding and reading cases |
 //! | `replay` | an exchange that answers with the recorded response, in chunks of a given size |
 //! | `check` | one case: run it, compare it |
+//! | `bedrock` | the same for Bedrock's Converse |
 //! | `ollama` | the same for Ollama's `/api/chat` |
 //! | `openai` | from a recorded Chat Completions request to ours, and back |
 
+mod bedrock;
 mod case;
 mod check;
 mod ollama;

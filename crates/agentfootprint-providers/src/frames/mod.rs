@@ -9,10 +9,18 @@
 //! |---|---|
 //! | [`SseFramer`] | `text/event-stream`: OpenAI, Anthropic, Gemini |
 //! | [`NdjsonFramer`] | one JSON document per line: Ollama |
+#![cfg_attr(
+    feature = "bedrock",
+    doc = "| [`EventStreamFramer`] | `application/vnd.amazon.eventstream`: Bedrock |"
+)]
 
+#[cfg(feature = "bedrock")]
+pub(crate) mod event_stream;
 mod ndjson;
 mod sse;
 
+#[cfg(feature = "bedrock")]
+pub use event_stream::EventStreamFramer;
 pub use ndjson::NdjsonFramer;
 pub use sse::SseFramer;
 
