@@ -12,7 +12,10 @@
     doc = "| [`openai`] | `openai` | OpenAI, Azure OpenAI, and every compatible server |"
 )]
 #![cfg_attr(feature = "anthropic", doc = "| [`anthropic`] | `anthropic` | Anthropic's Messages API |")]
-#![cfg_attr(feature = "gemini", doc = "| [`gemini`] | `gemini` | Google's Gemini, through the Gemini API or Vertex AI |")]
+#![cfg_attr(
+    feature = "gemini",
+    doc = "| [`gemini`] | `gemini` | Google's Gemini, through the Gemini API or Vertex AI |"
+)]
 #![cfg_attr(feature = "http", doc = "| [`http`] | `http` | the shared transport |")]
 //!
 //! Nothing here registers itself anywhere: a provider is a value, given to whoever should use it.

@@ -177,7 +177,12 @@ impl OpenAi {
         Ok(Prepared { http, finish })
     }
 
-    fn headers(&self, key: Option<&SecretString>, scene: &Scene, stream: bool) -> Result<HeaderMap, LlmError> {
+    fn headers(
+        &self,
+        key: Option<&SecretString>,
+        scene: &Scene,
+        stream: bool,
+    ) -> Result<HeaderMap, LlmError> {
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));
         let accept = if stream { "text/event-stream" } else { "application/json" };
