@@ -43,7 +43,10 @@ pub(crate) enum WireArgs {
     /// JSON text.
     Text(String),
     /// JSON.
-    #[cfg_attr(not(any(feature = "anthropic", feature = "gemini")), allow(dead_code))]
+    #[cfg_attr(
+        not(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "bedrock")),
+        allow(dead_code)
+    )]
     Json(Json),
 }
 

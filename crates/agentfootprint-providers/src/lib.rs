@@ -11,6 +11,11 @@
     feature = "openai",
     doc = "| [`openai`] | `openai` | OpenAI, Azure OpenAI, and every compatible server |"
 )]
+#![cfg_attr(feature = "anthropic", doc = "| [`anthropic`] | `anthropic` | Anthropic's Messages API |")]
+#![cfg_attr(
+    feature = "gemini",
+    doc = "| [`gemini`] | `gemini` | Google's Gemini, through the Gemini API or Vertex AI |"
+)]
 #![cfg_attr(feature = "bedrock", doc = "| [`bedrock`] | `bedrock` | Amazon Bedrock (Converse) |")]
 #![cfg_attr(feature = "ollama", doc = "| [`ollama`] | `ollama` | Ollama |")]
 //! | [`resilience`] | always on | none: retry, fallback, circuit breaker and throttle around any provider |
@@ -20,6 +25,8 @@
 
 #[cfg(feature = "http")]
 mod address;
+#[cfg(feature = "anthropic")]
+pub mod anthropic;
 #[cfg(feature = "bedrock")]
 pub mod bedrock;
 #[cfg(feature = "http")]
@@ -29,6 +36,8 @@ mod env;
 mod finish;
 #[cfg(feature = "http")]
 pub mod frames;
+#[cfg(feature = "gemini")]
+pub mod gemini;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "http")]
@@ -41,17 +50,23 @@ pub mod ollama;
 #[cfg(feature = "openai")]
 pub mod openai;
 pub mod resilience;
+#[cfg(all(test, feature = "http"))]
+mod testing;
 mod thinking;
 #[cfg(feature = "http")]
 mod tool_args;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "bedrock"))]
 mod tool_name;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "ollama", feature = "bedrock"))]
 mod unreadable;
 
+#[cfg(feature = "anthropic")]
+pub use anthropic::Anthropic;
 #[cfg(feature = "bedrock")]
 pub use bedrock::Bedrock;
 pub use env::EnvVars;
+#[cfg(feature = "gemini")]
+pub use gemini::Gemini;
 #[cfg(feature = "http")]
 pub use key::Key;
 pub use mock::Mock;

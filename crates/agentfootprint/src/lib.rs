@@ -79,8 +79,12 @@ pub mod prelude {
     pub use agentfootprint_core::run::{RunError, RunInput, RunOptions, RunOutcome, RunReport, Runner};
     pub use agentfootprint_core::tools::{Tool, ToolContext, ToolError, ToolFailure, ToolOutput};
     pub use agentfootprint_macros::tool;
+    #[cfg(feature = "anthropic")]
+    pub use agentfootprint_providers::Anthropic;
     #[cfg(feature = "bedrock")]
     pub use agentfootprint_providers::Bedrock;
+    #[cfg(feature = "gemini")]
+    pub use agentfootprint_providers::Gemini;
     #[cfg(feature = "ollama")]
     pub use agentfootprint_providers::Ollama;
     #[cfg(feature = "openai")]

@@ -10,13 +10,17 @@
 //! | `case` | finding and reading cases |
 //! | `replay` | an exchange that answers with the recorded response, in chunks of a given size |
 //! | `check` | one case: run it, compare it |
-//! | `bedrock` | the same for Bedrock's Converse |
-//! | `ollama` | the same for Ollama's `/api/chat` |
+//! | `anthropic` | from a recorded Messages request to ours, and back |
+//! | `bedrock` | from a recorded Converse request to ours, and back |
+//! | `gemini` | from a recorded generateContent request to ours, and back |
+//! | `ollama` | from a recorded `/api/chat` request to ours, and back |
 //! | `openai` | from a recorded Chat Completions request to ours, and back |
 
+mod anthropic;
 mod bedrock;
 mod case;
 mod check;
+mod gemini;
 mod ollama;
 mod openai;
 mod replay;

@@ -7,7 +7,8 @@
 //!
 //! | framer | wires |
 //! |---|---|
-//! | [`SseFramer`] | `text/event-stream`: OpenAI, Anthropic, Gemini |
+//! | [`SseFramer`] | `text/event-stream`: OpenAI, Anthropic |
+//! | [`SseOrJsonFramer`] | either of event stream and a growing JSON list: Gemini |
 //! | [`NdjsonFramer`] | one JSON document per line: Ollama |
 #![cfg_attr(
     feature = "bedrock",
@@ -18,11 +19,13 @@
 pub(crate) mod event_stream;
 mod ndjson;
 mod sse;
+mod sse_or_json;
 
 #[cfg(feature = "bedrock")]
 pub use event_stream::EventStreamFramer;
 pub use ndjson::NdjsonFramer;
 pub use sse::SseFramer;
+pub use sse_or_json::SseOrJsonFramer;
 
 /// One frame of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,8 +1,7 @@
 //! What every wire must do with bad input, tested the same way for each: a wire names its answers, the checks are here.
 
-use std::error::Error;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use agentfootprint_core::llm::{
@@ -11,13 +10,11 @@ use agentfootprint_core::llm::{
 };
 use async_trait::async_trait;
 use futures_util::{FutureExt, StreamExt, stream};
-use tokio::runtime::Runtime;
 
 use super::testing::{Answer, Beat, Scripted};
 use super::{Bytes, FaultPhase, HeaderMap, HttpExchange, HttpFault, HttpRequest, HttpResponse};
 
-/// The key of every provider under test.
-pub(crate) const CANARY: &str = "canary-key-5d1f";
+pub(crate) use crate::testing::{KEY as CANARY, answer_of, assert_clean, now, read_stream};
 
 /// One wire under test.
 pub(crate) struct Subject {
@@ -54,7 +51,9 @@ impl Subject {
     }
 
     pub(crate) async fn stream(&self, answer: Answer) -> (Vec<LlmChunk>, Option<LlmError>) {
-        read_stream(&*self.provider(&answer), &self.request(), &CallCx::detached()).await
+        let read = read_stream(&*self.provider(&answer), &self.request(), &CallCx::detached()).await;
+        read.1.iter().for_each(assert_clean);
+        read
     }
 
     /// The same failure at both doors.
@@ -247,78 +246,4 @@ impl HttpExchange for Endless {
         let body = stream::iter([Ok(Bytes::from(self.first.clone()))]).chain(more);
         Ok(HttpResponse { status: 200, headers: HeaderMap::new(), body: Box::pin(body) })
     }
-}
-
-/// Runs what never has to wait, where deadlines can be set.
-pub(crate) fn now<T>(work: impl Future<Output = T>) -> T {
-    static CLOCK: LazyLock<Runtime> =
-        LazyLock::new(|| tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap());
-    let _inside = CLOCK.enter();
-    work.now_or_never().expect("nothing to wait for")
-}
-
-/// The canary appears in no text of an error, nor in any below it.
-pub(crate) fn assert_clean(error: &LlmError) {
-    let mut shown = format!("{error}\n{error:?}\n{error:#?}\n{}", error.human_message());
-    let mut source = error.source();
-    while let Some(inner) = source {
-        shown.push_str(&format!("\n{inner}\n{inner:?}"));
-        source = inner.source();
-    }
-    assert!(!shown.contains(CANARY), "{shown}");
-}
-
-/// All chunks, and the error that ended them if one did.
-pub(crate) async fn read_stream(
-    provider: &dyn LlmProvider,
-    request: &LlmRequest,
-    cx: &CallCx,
-) -> (Vec<LlmChunk>, Option<LlmError>) {
-    let mut chunks = Vec::new();
-    let mut stream = match provider.stream(request, cx).await.expect("it streams") {
-        Ok(stream) => stream,
-        Err(error) => {
-            assert_clean(&error);
-            return (chunks, Some(error));
-        }
-    };
-    while let Some(next) = stream.next().await {
-        match next {
-            Ok(chunk) => chunks.push(chunk),
-            Err(error) => {
-                assert!(stream.next().await.is_none(), "an error ends the stream");
-                assert_clean(&error);
-                return (chunks, Some(error));
-            }
-        }
-    }
-    assert!(stream.next().await.is_none());
-    (chunks, None)
-}
-
-/// Checks the contract of a well-formed stream and returns its answer.
-pub(crate) fn answer_of(chunks: &[LlmChunk]) -> LlmResponse {
-    let (last, before) = chunks.split_last().expect("at least Done");
-    let LlmChunk::Done { response, token_index } = last else { panic!("the last chunk is Done") };
-    let mut text = String::new();
-    let (mut texts, mut thoughts) = (0, 0);
-    for chunk in before {
-        match chunk {
-            LlmChunk::Text { token_index, content } => {
-                assert!(!content.is_empty());
-                assert_eq!(*token_index, texts);
-                texts += 1;
-                text.push_str(content);
-            }
-            LlmChunk::Thinking { token_index, delta } => {
-                assert!(!delta.is_empty());
-                assert_eq!(*token_index, thoughts);
-                thoughts += 1;
-            }
-            LlmChunk::Done { .. } => panic!("exactly one Done"),
-        }
-    }
-    assert_eq!(text, response.content);
-    assert_eq!(*token_index, texts);
-    (**response).clone()
 }

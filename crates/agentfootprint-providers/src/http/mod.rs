@@ -15,7 +15,7 @@
 //! | `retry_after` | the wait a response states |
 
 mod answer;
-#[cfg(test)]
+#[cfg(all(test, any(feature = "ollama", feature = "bedrock")))]
 pub(crate) mod contract;
 mod exchange;
 mod limits;
