@@ -18,6 +18,7 @@
 )]
 #![cfg_attr(feature = "bedrock", doc = "| [`bedrock`] | `bedrock` | Amazon Bedrock (Converse) |")]
 #![cfg_attr(feature = "ollama", doc = "| [`ollama`] | `ollama` | Ollama |")]
+//! | [`embed`] | always on | none: scripted vectors; with `embed-openai` and `embed-ollama` the embedders of these |
 //! | [`resilience`] | always on | none: retry, fallback, circuit breaker and throttle around any provider |
 #![cfg_attr(feature = "http", doc = "| [`http`] | `http` | the shared transport |")]
 //!
@@ -31,6 +32,7 @@ pub mod anthropic;
 pub mod bedrock;
 #[cfg(feature = "http")]
 mod credential;
+pub mod embed;
 mod env;
 #[cfg(feature = "http")]
 mod finish;
@@ -57,7 +59,7 @@ mod thinking;
 mod tool_args;
 #[cfg(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "bedrock"))]
 mod tool_name;
-#[cfg(any(feature = "ollama", feature = "bedrock"))]
+#[cfg(any(feature = "openai", feature = "ollama", feature = "bedrock"))]
 mod unreadable;
 
 #[cfg(feature = "anthropic")]

@@ -15,7 +15,7 @@
 //! | `retry_after` | the wait a response states |
 
 mod answer;
-#[cfg(all(test, any(feature = "ollama", feature = "bedrock")))]
+#[cfg(all(test, any(feature = "openai", feature = "ollama", feature = "bedrock")))]
 pub(crate) mod contract;
 mod exchange;
 mod limits;

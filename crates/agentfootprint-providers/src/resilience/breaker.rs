@@ -151,7 +151,7 @@ struct Shared {
 }
 
 /// A call that was let through. Dropped without a result — cancelled — it leaves the state as it was.
-struct Admitted {
+pub(super) struct Admitted {
     probe: bool,
     shared: Arc<Mutex<Shared>>,
 }
@@ -181,7 +181,7 @@ impl CircuitBreaker {
         self
     }
 
-    fn admit(&self, cx: &CallCx) -> Result<Admitted, LlmError> {
+    pub(super) fn admit(&self, cx: &CallCx) -> Result<Admitted, LlmError> {
         let now = cx.clock().now_ms();
         let (admitted, changed) = {
             let mut shared = lock(&self.shared);
@@ -226,7 +226,7 @@ impl CircuitBreaker {
     }
 
     /// Books the result of a call. Results of calls that were let through before the state changed are old news.
-    fn book(&self, admitted: &Admitted, failure: Option<&LlmError>, cx: &CallCx) {
+    pub(super) fn book(&self, admitted: &Admitted, failure: Option<&LlmError>, cx: &CallCx) {
         if failure.is_some_and(|error| !(self.policy.should_count)(error)) {
             return;
         }

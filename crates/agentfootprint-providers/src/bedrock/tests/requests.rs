@@ -183,11 +183,14 @@ async fn cache_points_stand_behind_their_prefix() {
     assert_eq!(content[1], point, "behind a short one no longer one may follow");
     assert_eq!(body.to_string().matches("cachePoint").count(), 3);
 
-    let (nova, _) =
-        sent(&LlmRequest { model: "amazon.nova-pro-v1:0".into(), ..request.clone() }, |b| b).await;
+    let of = |model: &str| {
+        let mut request = request.clone();
+        request.model = model.into();
+        request
+    };
+    let (nova, _) = sent(&of("amazon.nova-pro-v1:0"), |b| b).await;
     assert_eq!(nova.to_string().matches("cachePoint").count(), 2, "Nova caches no tools");
-    let (other, _) =
-        sent(&LlmRequest { model: "meta.llama3-1-8b-instruct-v1:0".into(), ..request }, |b| b).await;
+    let (other, _) = sent(&of("meta.llama3-1-8b-instruct-v1:0"), |b| b).await;
     assert_eq!(other.to_string().matches("cachePoint").count(), 0);
 
     let provider = builder([]).0.build().unwrap();

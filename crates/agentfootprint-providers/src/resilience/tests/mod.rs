@@ -19,7 +19,7 @@ use super::*;
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 
 /// One scripted answer of a leaf.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(super) enum Step {
     Ok(&'static str),
     Fail(LlmError),

@@ -41,12 +41,12 @@ async fn two_failures_and_an_answer_are_two_retries_and_one_recovery() {
 /// Proves LLM-110.
 #[tokio::test(start_paused = true)]
 async fn a_stated_wait_is_kept_and_bounded() {
-    let limited = |wait: u64| {
+    let limited = |wait: u32| {
         LlmError::new(LlmErrorKind::RateLimited, "leaf", "slow down")
             .with_status(429)
             .with_retry_after(wait * SECOND)
     };
-    for (stated, expected) in [(4, 4), (60, 10)] {
+    for (stated, expected) in [(4_u32, 4_u32), (60, 10)] {
         let inner = leaf("leaf", [Step::Fail(limited(stated)), Step::Ok("fine")]);
         let provider = with_retry(inner, RetryPolicy::default()).unwrap();
         let (cx, reports) = watched();
@@ -54,7 +54,7 @@ async fn a_stated_wait_is_kept_and_bounded() {
         provider.complete(&request(), &cx).await.unwrap();
         assert_eq!(start.elapsed(), expected * SECOND);
         let ResilienceReport::Retried { stated_wait, reason, .. } = &reports.take()[0] else { panic!() };
-        assert_eq!((stated_wait, reason.as_str()), (&Some(stated as u32 * SECOND), "http-429"));
+        assert_eq!((stated_wait, reason.as_str()), (&Some(stated * SECOND), "http-429"));
     }
 }
 
