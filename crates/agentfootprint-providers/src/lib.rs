@@ -18,7 +18,7 @@
 )]
 #![cfg_attr(feature = "bedrock", doc = "| [`bedrock`] | `bedrock` | Amazon Bedrock (Converse) |")]
 #![cfg_attr(feature = "ollama", doc = "| [`ollama`] | `ollama` | Ollama |")]
-//! | [`embed`] | always on | none: scripted vectors; with `embed-openai` and `embed-ollama` the embedders of these |
+//! | [`embed`] | always on | none: scripted vectors; with `embed-openai`, `-ollama`, `-gemini`, `-bedrock` the embedders of these |
 //! | [`resilience`] | always on | none: retry, fallback, circuit breaker and throttle around any provider |
 #![cfg_attr(feature = "http", doc = "| [`http`] | `http` | the shared transport |")]
 //!

@@ -15,7 +15,7 @@ use crate::key::Redactor;
 
 /// Where the proof comes from.
 #[derive(Clone)]
-pub(super) enum Auth {
+pub(crate) enum Auth {
     Key(Key),
     Credentials(Arc<dyn ProvideCredentials>),
     /// AWS's default chain, set up at the first call: constructing a provider looks at nothing.
@@ -27,13 +27,13 @@ pub(super) enum Auth {
 }
 
 /// The proof of one call.
-pub(super) enum Proof {
+pub(crate) enum Proof {
     Bearer(SecretString),
     Signature(Credentials),
 }
 
 impl Auth {
-    pub(super) async fn resolve(&self, scene: &Scene, cx: &CallCx) -> Result<Proof, LlmError> {
+    pub(crate) async fn resolve(&self, scene: &Scene, cx: &CallCx) -> Result<Proof, LlmError> {
         let provided = async {
             match self {
                 Auth::Key(_) => None,
@@ -80,7 +80,7 @@ async fn default_chain(region: String) -> Arc<dyn ProvideCredentials> {
 impl Proof {
     /// What must not appear in any text: the key, or the secret and the session token. The id of an access key is no
     /// secret and helps to find out whose it is.
-    pub(super) fn redactor(&self) -> Redactor {
+    pub(crate) fn redactor(&self) -> Redactor {
         match self {
             Proof::Bearer(key) => Redactor::of(Some(key)),
             Proof::Signature(credentials) => {

@@ -106,7 +106,7 @@ mod tests {
             ("us.anthropic.claude-opus-4-7", Some(Adaptive), true, true),
             ("amazon.nova-lite-v1:0", Option::None, true, false),
             ("us.deepseek.r1-v1:0", Option::None, false, false),
-            ("anthropic.claude-v2:1", Some(Adaptive), false, false),
+            ("anthropic.claude-v2:1", Some(Not), false, false),
         ] {
             assert_eq!(thinking_mode(model), mode, "{model}");
             assert_eq!(caching(model), Caching { prompts, tools }, "{model}");

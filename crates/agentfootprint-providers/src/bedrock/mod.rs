@@ -24,7 +24,7 @@
 
 mod assembler;
 mod builder;
-mod credentials;
+pub(crate) mod credentials;
 mod family;
 mod gather;
 mod refusal;
@@ -107,16 +107,19 @@ impl Bedrock {
         BedrockBuilder::default()
     }
 
+    /// Who is calling, from where, through what: for what else this vendor offers.
+    #[cfg(feature = "embed-bedrock")]
+    pub(crate) fn door(&self) -> (Identity, Auth, String, Url, Transport) {
+        let Bedrock { identity, auth, region, endpoint, transport, .. } = self;
+        (identity.clone(), auth.clone(), region.clone(), endpoint.clone(), transport.clone())
+    }
+
     fn resolve_model(&self, asked: &str) -> String {
         if asked == "bedrock" { self.default_model.clone() } else { asked.to_owned() }
     }
 
     fn url(&self, model: &str, stream: bool) -> Url {
-        let mut url = self.endpoint.clone();
-        let operation = if stream { "converse-stream" } else { "converse" };
-        let base = url.path().trim_end_matches('/').to_owned();
-        url.set_path(&format!("{base}/model/{}/{operation}", utf8_percent_encode(model, SEGMENT)));
-        url
+        operation_url(&self.endpoint, model, if stream { "converse-stream" } else { "converse" })
     }
 
     /// Everything that can be refused is refused here, before anything is sent.
@@ -136,15 +139,7 @@ impl Bedrock {
         headers.insert("content-type", HeaderValue::from_static("application/json"));
         let accept = if stream { "application/vnd.amazon.eventstream" } else { "application/json" };
         headers.insert("accept", HeaderValue::from_static(accept));
-        match &proof {
-            Proof::Bearer(key) => {
-                headers.insert("authorization", crate::credential::key_header("Bearer ", key, &scene)?);
-            }
-            Proof::Signature(credentials) => {
-                sign::sign(&mut headers, &url, &body, credentials, &self.region, cx.clock().now_ms())
-                    .map_err(|message| scene.error(LlmErrorKind::NoCredential, message))?;
-            }
-        }
+        prove(&mut headers, &url, &body, &proof, &self.region, &scene, cx)?;
         let finish = Finish {
             tool_names: request::tool_names(&body),
             scene,
@@ -166,6 +161,36 @@ impl Bedrock {
         let machine = AnswerMachine::new(framer, assembler, Sniffing::PlainBody, bounds.body, scene.clone());
         Ok(self.transport.stream(response, machine, scene, cx.clone()))
     }
+}
+
+/// Puts the proof of who is calling into the headers.
+pub(crate) fn prove(
+    headers: &mut HeaderMap,
+    url: &Url,
+    body: &[u8],
+    proof: &Proof,
+    region: &str,
+    scene: &Scene,
+    cx: &CallCx,
+) -> Result<(), LlmError> {
+    match proof {
+        Proof::Bearer(key) => {
+            headers.insert("authorization", crate::credential::key_header("Bearer ", key, scene)?);
+            Ok(())
+        }
+        Proof::Signature(credentials) => {
+            sign::sign(headers, url, body, credentials, region, cx.clock().now_ms())
+                .map_err(|message| scene.error(LlmErrorKind::NoCredential, message))
+        }
+    }
+}
+
+/// The address of one operation of a model.
+pub(crate) fn operation_url(endpoint: &Url, model: &str, operation: &str) -> Url {
+    let mut url = endpoint.clone();
+    let base = url.path().trim_end_matches('/').to_owned();
+    url.set_path(&format!("{base}/model/{}/{operation}", utf8_percent_encode(model, SEGMENT)));
+    url
 }
 
 /// A request, ready to be sent.

@@ -20,11 +20,39 @@ pub(super) struct Client {
     pub(super) identity: Identity,
     pub(super) transport: Transport,
     pub(super) url: Url,
-    pub(super) key: Key,
-    pub(super) key_variable: &'static str,
+    pub(super) proof: Proof,
     pub(super) model: String,
     /// How many texts one request carries at most.
     pub(super) batch: usize,
+}
+
+/// How a caller proves who it is.
+#[derive(Clone)]
+pub(super) enum Proof {
+    /// A key in a header.
+    Key { key: Key, variable: &'static str, header: &'static str, prefix: &'static str },
+    /// AWS credentials, or a Bedrock key.
+    #[cfg(feature = "embed-bedrock")]
+    Aws { auth: crate::bedrock::credentials::Auth, region: String },
+}
+
+impl Proof {
+    /// A key sent as bearer token.
+    #[cfg(any(feature = "embed-openai", feature = "embed-ollama"))]
+    pub(super) fn bearer(key: Key, variable: &'static str) -> Self {
+        Proof::Key { key, variable, header: "authorization", prefix: "Bearer " }
+    }
+}
+
+/// The kind, never a value.
+impl std::fmt::Debug for Proof {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Proof::Key { key, .. } => key.fmt(f),
+            #[cfg(feature = "embed-bedrock")]
+            Proof::Aws { auth, .. } => auth.fmt(f),
+        }
+    }
 }
 
 /// What a wire reads out of one answer.
@@ -48,16 +76,11 @@ impl Client {
             // The texts stand in the scene, so that no sentence of the vendor repeats them.
             let said =
                 batch.iter().fold(LlmRequest::new(self.model.as_str()), |request, text| request.user(*text));
-            let keyless = Scene::new(&self.identity, &self.model, &self.url, Redactor::default(), &said);
-            let key = key_for(&self.key, &keyless, cx, self.key_variable).await?;
-            let scene = Scene::new(&self.identity, &self.model, &self.url, Redactor::of(key.as_ref()), &said);
+            let body = body(batch).to_string().into_bytes();
             let mut headers = HeaderMap::new();
             headers.insert("content-type", HeaderValue::from_static("application/json"));
             headers.insert("accept", HeaderValue::from_static("application/json"));
-            if let Some(key) = &key {
-                headers.insert("authorization", key_header("Bearer ", key, &scene)?);
-            }
-            let body = body(batch).to_string().into_bytes();
+            let scene = self.prove(&mut headers, &body, &said, cx).await?;
             let http =
                 HttpRequest { method: Method::Post, url: self.url.clone(), headers, body: body.into() };
             let (headers, body) = self.transport.ask(http, &scene, cx, read_refusal).await?;
@@ -82,6 +105,36 @@ impl Client {
             };
         }
         Ok(all)
+    }
+
+    /// Puts the proof into the headers; the scene redacts what it is made of.
+    async fn prove(
+        &self,
+        headers: &mut HeaderMap,
+        body: &[u8],
+        said: &LlmRequest,
+        cx: &CallCx,
+    ) -> Result<Scene, LlmError> {
+        let scene = |redactor| Scene::new(&self.identity, &self.model, &self.url, redactor, said);
+        let keyless = scene(Redactor::default());
+        match &self.proof {
+            Proof::Key { key, variable, header, prefix } => {
+                let _ = body;
+                let key = key_for(key, &keyless, cx, variable).await?;
+                let scene = scene(Redactor::of(key.as_ref()));
+                if let Some(key) = &key {
+                    headers.insert(*header, key_header(prefix, key, &scene)?);
+                }
+                Ok(scene)
+            }
+            #[cfg(feature = "embed-bedrock")]
+            Proof::Aws { auth, region } => {
+                let proof = auth.resolve(&keyless, cx).await?;
+                let scene = scene(proof.redactor());
+                crate::bedrock::prove(headers, &self.url, body, &proof, region, &scene, cx)?;
+                Ok(scene)
+            }
+        }
     }
 }
 

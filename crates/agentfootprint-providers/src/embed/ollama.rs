@@ -7,7 +7,7 @@ use agentfootprint_core::llm::{CallCx, LlmError, LlmErrorKind, Vendor};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 
-use super::client::{Client, Read, vector};
+use super::client::{Client, Proof, Read, vector};
 use crate::address::read_address;
 use crate::http::{Bounds, Deadlines, HttpExchange, Identity, ReqwestExchange, Transport, check_limits};
 use crate::{EnvVars, Key};
@@ -141,8 +141,7 @@ impl OllamaEmbedderBuilder {
                 },
                 transport: Transport { exchange, deadlines: self.deadlines, bounds: self.bounds },
                 url,
-                key: Key::Absent,
-                key_variable: "no variable",
+                proof: Proof::bearer(Key::Absent, "no variable"),
                 model: self.model,
                 batch: self.batch.unwrap_or(64),
             },

@@ -7,7 +7,7 @@ use agentfootprint_core::llm::{CallCx, LlmError, LlmErrorKind, Vendor};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 
-use super::client::{Client, Read, vector};
+use super::client::{Client, Proof, Read, vector};
 use crate::address::read_address;
 use crate::http::{Bounds, Deadlines, HttpExchange, Identity, ReqwestExchange, Transport, check_limits};
 use crate::{EnvVars, Key};
@@ -173,8 +173,7 @@ impl OpenAiEmbedderBuilder {
                 },
                 transport: Transport { exchange, deadlines: self.deadlines, bounds: self.bounds },
                 url,
-                key,
-                key_variable: "OPENAI_API_KEY",
+                proof: Proof::bearer(key, "OPENAI_API_KEY"),
                 model,
                 batch: self.batch.unwrap_or(256),
             },
@@ -250,7 +249,7 @@ impl fmt::Debug for OpenAiEmbedder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenAiEmbedder")
             .field("id", &self.id)
-            .field("key", &self.client.key)
+            .field("key", &self.client.proof)
             .finish_non_exhaustive()
     }
 }

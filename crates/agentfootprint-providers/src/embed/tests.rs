@@ -161,3 +161,63 @@ async fn an_ollama_tells_its_size_once_and_keeps_it() {
         assert_eq!(wrong.env(nothing_set()).build().unwrap_err().kind, LlmErrorKind::Refused);
     }
 }
+
+/// Proves LLM-142, LLM-143, LLM-144.
+#[tokio::test]
+async fn questions_and_passages_reach_gemini_and_cohere_differently() {
+    let cx = CallCx::detached();
+    let one = |size: usize| Answer::ok(json!({"embedding": {"values": vec![0.5; size]}}).to_string());
+    let exchange = Scripted::new([one(4), one(4), one(4)]);
+    let gemini = GeminiEmbedder::builder().key(KEY).dimensions(4).exchange(exchange.clone()).build().unwrap();
+    gemini.embed("q", EmbedKind::Query, &cx).await.unwrap();
+    gemini.embed_batch(&["d", "e"], EmbedKind::Document, &cx).await.unwrap();
+    assert_eq!(
+        exchange.sent_json(0),
+        json!({"content": {"parts": [{"text": "q"}]}, "taskType": "RETRIEVAL_QUERY", "outputDimensionality": 4})
+    );
+    assert_eq!(exchange.sent_json(2)["taskType"], "RETRIEVAL_DOCUMENT");
+    let sent = &exchange.requests()[0];
+    assert!(sent.url.path().ends_with("/models/gemini-embedding-001:embedContent"));
+    assert_eq!(sent.headers["x-goog-api-key"], KEY);
+    assert!(!format!("{gemini:?} {:?}", sent.headers).contains(KEY));
+
+    let vectors = json!({"float": [vec![0.5; 1024], vec![0.25; 1024]]});
+    let exchange = Scripted::new([Answer::ok(json!({"embeddings": vectors}).to_string())]);
+    let door = crate::Bedrock::builder().region("us-east-1").key(KEY).exchange(exchange.clone());
+    let cohere = BedrockEmbedder::builder(door).model("cohere.embed-english-v3").build().unwrap();
+    let answer = cohere.embed_batch(&["a", "b"], EmbedKind::Document, &cx).await.unwrap();
+    assert_eq!((answer.vectors.len(), answer.vectors[1][0]), (2, 0.25));
+    assert_eq!(exchange.sent_json(0), json!({"texts": ["a", "b"], "input_type": "search_document"}));
+    assert_eq!(exchange.requests()[0].url.path(), "/model/cohere.embed-english-v3/invoke");
+}
+
+/// Proves LLM-143, LLM-144.
+#[tokio::test]
+async fn titan_is_asked_text_by_text_and_cut_texts_are_refused() {
+    let cx = CallCx::detached();
+    let titan =
+        |size: usize| Answer::ok(json!({"embedding": vec![1.0; size], "inputTextTokenCount": 2}).to_string());
+    let exchange = Scripted::new([titan(256), titan(256)]);
+    let door = || crate::Bedrock::builder().region("us-east-1").key(KEY);
+    let embedder =
+        BedrockEmbedder::builder(door().exchange(exchange.clone())).dimensions(256).build().unwrap();
+    assert_eq!(embedder.id(), Some("bedrock:amazon.titan-embed-text-v2:0:256"));
+    let answer = embedder.embed_batch(&["a", "b"], EmbedKind::Query, &cx).await.unwrap();
+    assert_eq!((answer.vectors.len(), answer.tokens_spent), (2, Some(4)));
+    assert_eq!(exchange.sent_json(1), json!({"inputText": "b", "dimensions": 256}));
+    for (model, size) in
+        [("amazon.titan-embed-text-v2:0", 100), ("amazon.titan-embed-text-v1", 256), ("meta.x", 1)]
+    {
+        let error = BedrockEmbedder::builder(door()).model(model).dimensions(size).build().unwrap_err();
+        assert_eq!(error.kind, LlmErrorKind::Refused, "{model}");
+    }
+    let cut = json!({"embedding": {"values": [1.0], "statistics": {"truncated": true}}}).to_string();
+    for (allowed, expected) in [(false, false), (true, true)] {
+        let exchange = Scripted::new([Answer::ok(&cut)]);
+        let builder = GeminiEmbedder::builder().key(KEY).dimensions(1).allow_truncated(allowed);
+        let embedder = builder.exchange(exchange).build().unwrap();
+        assert_eq!(embedder.embed("a", EmbedKind::Query, &cx).await.is_ok(), expected);
+    }
+    assert!(GeminiEmbedder::builder().key(KEY).dimensions(4000).build().is_err());
+    assert!(GeminiEmbedder::builder().key(KEY).model("new").build().is_err());
+}

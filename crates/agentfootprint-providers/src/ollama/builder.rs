@@ -202,6 +202,7 @@ impl OllamaBuilder {
             patient: Transport { deadlines: plain, ..transport.clone() },
             transport,
             ids: Arc::new(InventedIds::new("ollama")),
+            warned: Arc::default(),
         })
     }
 }

@@ -28,6 +28,7 @@ mod thinking;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use agentfootprint_core::llm::{
     CallCx, Capabilities, LlmError, LlmErrorKind, LlmProvider, LlmRequest, LlmResponse, LlmStream, RoleSet,
@@ -67,6 +68,8 @@ pub struct Ollama {
     /// For plain completions: the head comes when the whole answer is ready.
     patient: Transport,
     ids: Arc<InventedIds>,
+    /// Whether the context's size has been warned about.
+    warned: Arc<AtomicBool>,
 }
 
 impl Ollama {
@@ -109,6 +112,18 @@ impl Ollama {
         url
     }
 
+    /// Says once what no answer of the server ever says.
+    fn warn_about_context(&self, model: &str) {
+        if self.options.num_ctx.is_none() && !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                target: "agentfootprint",
+                model,
+                "num_ctx is not set: Ollama silently cuts off the beginning of prompts beyond its own default, and whether \
+                 a model calls tools well depends on the model"
+            );
+        }
+    }
+
     /// Everything that can be refused is refused here, before anything is sent.
     async fn prepare(&self, request: &LlmRequest, cx: &CallCx, stream: bool) -> Result<Prepared, LlmError> {
         let model = self.resolve_model(&request.model);
@@ -123,6 +138,7 @@ impl Ollama {
         let body = request::to_wire(request, &model, &self.options, stream)
             .map_err(|(kind, message)| scene.error(kind, message))?;
         let headers = headers(key.as_ref(), &scene, stream)?;
+        self.warn_about_context(scene.model());
         let finish = Finish {
             scene,
             tool_names: request::tool_names(&body),

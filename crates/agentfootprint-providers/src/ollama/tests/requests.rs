@@ -117,3 +117,43 @@ async fn a_key_goes_into_its_header_and_no_text() {
     assert_eq!(sent.headers["authorization"], format!("Bearer {CANARY}"));
     assert!(!format!("{sent:?} {:?}", sent.headers).contains(CANARY));
 }
+
+/// Counts warnings.
+struct Warnings(Arc<std::sync::atomic::AtomicUsize>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target() == "agentfootprint" && *metadata.level() == tracing::Level::WARN
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// Proves LLM-68.
+#[test]
+fn an_unset_context_is_warned_about_once() {
+    let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let _counting = tracing::subscriber::set_default(Warnings(count.clone()));
+    for (num_ctx, expected) in [(None, 1), (Some(8192), 1)] {
+        let answer = Answer::ok(plain(json!({"content": "x"}), "stop").to_string());
+        let (builder, _) = builder([answer.clone(), answer]);
+        let builder = match num_ctx {
+            Some(tokens) => builder.num_ctx(tokens),
+            None => builder,
+        };
+        let provider = builder.build().unwrap();
+        for _ in 0..2 {
+            let request = subject().request();
+            crate::http::contract::now(provider.complete(&request, &CallCx::detached())).unwrap();
+        }
+        assert_eq!(count.load(std::sync::atomic::Ordering::SeqCst), expected);
+    }
+}
