@@ -19,7 +19,7 @@ pub(crate) struct RunArgs {
     /// Which adapter speaks to the model.
     #[arg(long, value_enum, default_value_t = Vendor::Openai)]
     provider: Vendor,
-    /// Address of an OpenAI-compatible server, for instance http://127.0.0.1:8099/v1.
+    /// Address of a compatible server, for instance http://127.0.0.1:8099/v1.
     #[arg(long)]
     base_url: Option<String>,
     /// The model.
@@ -43,6 +43,10 @@ pub(crate) struct RunArgs {
 enum Vendor {
     /// OpenAI Chat Completions, or a compatible server.
     Openai,
+    /// A local Ollama, or the one at OLLAMA_HOST.
+    Ollama,
+    /// Amazon Bedrock, with AWS's usual variables for region and credentials.
+    Bedrock,
     /// Answers `echo: <question>`; needs no network.
     Mock,
 }
@@ -83,7 +87,39 @@ fn builder(args: &RunArgs) -> Result<AgentBuilder, Failure> {
             args.model.as_str(),
         )),
         Vendor::Openai => openai(args),
+        Vendor::Ollama => ollama(args),
+        Vendor::Bedrock => bedrock(args),
     }
+}
+
+#[cfg(feature = "ollama")]
+fn ollama(args: &RunArgs) -> Result<AgentBuilder, Failure> {
+    let mut builder = Ollama::builder().streaming(!args.no_stream);
+    if let Some(url) = &args.base_url {
+        builder = builder.base_url(url.as_str());
+    }
+    let provider = builder.build().map_err(|error| Failure::unusable(error.to_string()))?;
+    Ok(Agent::builder(provider, args.model.as_str()))
+}
+
+#[cfg(not(feature = "ollama"))]
+fn ollama(_: &RunArgs) -> Result<AgentBuilder, Failure> {
+    Err(Failure::unusable("this build has no ollama adapter; build it with the feature `ollama`"))
+}
+
+#[cfg(feature = "bedrock")]
+fn bedrock(args: &RunArgs) -> Result<AgentBuilder, Failure> {
+    let mut builder = Bedrock::builder().streaming(!args.no_stream);
+    if let Some(url) = &args.base_url {
+        builder = builder.endpoint(url.as_str());
+    }
+    let provider = builder.build().map_err(|error| Failure::unusable(error.to_string()))?;
+    Ok(Agent::builder(provider, args.model.as_str()))
+}
+
+#[cfg(not(feature = "bedrock"))]
+fn bedrock(_: &RunArgs) -> Result<AgentBuilder, Failure> {
+    Err(Failure::unusable("this build has no bedrock adapter; build it with the feature `bedrock`"))
 }
 
 #[cfg(feature = "openai")]

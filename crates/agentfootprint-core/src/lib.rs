@@ -11,6 +11,7 @@
 //! | [`injection`] | facts, instructions and other engineered context |
 //! | [`tools`] | tools, and the one pipeline every call goes through |
 //! | [`llm`] | the port to model providers |
+//! | [`embed`] | the port to embedding models |
 //! | [`record`] | recording a run |
 //!
 //! Two rules hold everywhere. An [`Agent`](agent::Agent) is immutable and runs many turns at once: what belongs to one run
@@ -18,6 +19,7 @@
 //! a store, a timer — is reached through its effects port.
 
 pub mod agent;
+pub mod embed;
 pub mod events;
 pub mod injection;
 pub mod llm;

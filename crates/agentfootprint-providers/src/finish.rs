@@ -38,11 +38,15 @@ pub(crate) struct FinishedCall {
 }
 
 /// Arguments as a wire has them.
+#[derive(Debug)]
 pub(crate) enum WireArgs {
     /// JSON text.
     Text(String),
     /// JSON.
-    #[cfg_attr(not(any(feature = "anthropic", feature = "gemini")), allow(dead_code))]
+    #[cfg_attr(
+        not(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "bedrock")),
+        allow(dead_code)
+    )]
     Json(Json),
 }
 

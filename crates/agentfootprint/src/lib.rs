@@ -45,9 +45,10 @@
 //! | [`debug`] | explain a recording, ask why, validate it |
 //! | [`providers`] | model adapters, one feature each |
 //! | [`llm`] | the port to write an adapter against |
+//! | [`embed`] | the port to embedding models |
 //! | [`footprint`] | the flowchart engine underneath |
 
-pub use agentfootprint_core::{agent, injection as context, llm, run, tools};
+pub use agentfootprint_core::{agent, embed, injection as context, llm, run, tools};
 pub use agentfootprint_debug as debug;
 pub use agentfootprint_macros::tool;
 pub use agentfootprint_providers as providers;
@@ -81,8 +82,12 @@ pub mod prelude {
     pub use agentfootprint_macros::tool;
     #[cfg(feature = "anthropic")]
     pub use agentfootprint_providers::Anthropic;
+    #[cfg(feature = "bedrock")]
+    pub use agentfootprint_providers::Bedrock;
     #[cfg(feature = "gemini")]
     pub use agentfootprint_providers::Gemini;
+    #[cfg(feature = "ollama")]
+    pub use agentfootprint_providers::Ollama;
     #[cfg(feature = "openai")]
     pub use agentfootprint_providers::OpenAi;
     pub use agentfootprint_providers::mock::{Mock, MockReply};

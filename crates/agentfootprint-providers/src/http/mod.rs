@@ -15,6 +15,8 @@
 //! | `retry_after` | the wait a response states |
 
 mod answer;
+#[cfg(all(test, any(feature = "openai", feature = "ollama", feature = "bedrock")))]
+pub(crate) mod contract;
 mod exchange;
 mod limits;
 mod refusal;
