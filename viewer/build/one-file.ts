@@ -40,7 +40,8 @@ export function oneFile(stamp: string): Plugin {
         .replace(/\s*<script type="module"[^>]*><\/script>/, "")
         .replace(/\s*<link rel="stylesheet"[^>]*>/g, "")
         .replace('<meta charset="utf-8" />', (meta) => `${meta}\n    ${head}`)
-        .replace("</body>", () => `  <script>${script}</script>\n  </body>`);
+        // The program stands before the recording, so that a large file does not keep the page blank while it is read.
+        .replace("<!--recording-->", (place) => `<script>${script}</script>\n    ${place}`);
     },
   };
 }

@@ -5,13 +5,14 @@ import { Subject } from "./lens.ts";
 import { watch } from "./model/live.ts";
 import type { Opened } from "./model/parse.ts";
 import { Recording } from "./model/recording.ts";
-import { fetchText, findSource, open, ownAddress, sentence } from "./source.ts";
+import { embeddedText, fetchText, findSource, open, ownAddress, sentence } from "./source.ts";
 import { useTheme } from "./useTheme.ts";
 import { OpenPage } from "./views/OpenPage.tsx";
 import { Workspace } from "./Workspace.tsx";
 
 const SOURCE = findSource();
-const FIRST_BUSY = { embedded: "Opening the recording…", address: "Loading the recording…", live: "Waiting for the run…", none: "" }[SOURCE.kind];
+const EMBEDDED = SOURCE.kind === "embedded" ? embeddedText() : Promise.resolve(undefined);
+const FIRST_BUSY = { embedded: "Opening…", address: "Loading the recording…", live: "Waiting for the run…", none: "" }[SOURCE.kind];
 
 export function App() {
   const [subject, setSubject] = useState<Subject>();
@@ -45,10 +46,12 @@ export function App() {
   const later = useCallback((act: () => void | Promise<void>) => setTimeout(() => attempt(act), 20), [attempt]);
 
   useEffect(() => {
-    if (SOURCE.kind === "embedded") {
-      const timer = later(() => take(open(SOURCE.text), "in this page"));
-      return () => clearTimeout(timer);
-    }
+    if (SOURCE.kind === "embedded")
+      attempt(async () => {
+        const text = await EMBEDDED;
+        if (text === undefined) setBusy("");
+        else later(() => take(open(text), "in this page"));
+      });
     if (SOURCE.kind === "address") attempt(async () => take(open(await fetchText(SOURCE.url)), SOURCE.url));
     if (SOURCE.kind === "live")
       attempt(() => {

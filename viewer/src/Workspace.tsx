@@ -1,6 +1,6 @@
 // The workspace: one cursor, shared by the rail, the chart and the view at hand.
 
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
 import { type Lens, LensContext, type Subject, VIEWS, type View } from "./lens.ts";
 import { stopBefore } from "./model/axis.ts";
 import { type KeyAction, useKeys } from "./useKeys.ts";
@@ -120,6 +120,10 @@ export function Workspace({ subject, name, live, onOpen, theme, setTheme }: Prop
     () => ({ subject, rec, cursor, seek, grouped, setGrouped, view: shown, show: setView }),
     [subject, rec, cursor, seek, grouped, shown],
   );
+  // The rail and the scrubber follow at once; the chart and the view at hand follow when there is time, so that a held
+  // key never waits for them.
+  const followed = useDeferredValue(cursor);
+  const calm = useMemo<Lens>(() => ({ ...lens, cursor: Math.min(followed, last) }), [lens.subject, lens.rec, lens.seek, lens.grouped, lens.view, followed, last]);
   const transport = useMemo(() => ({ step, loop, playing, setPlaying }), [step, loop, playing]);
   const trace = (log: Target["log"], key: string, at: number): void => {
     setTarget({ log, key, before: at });
@@ -138,6 +142,8 @@ export function Workspace({ subject, name, live, onOpen, theme, setTheme }: Prop
       {which === "events" && <EventsView />}
     </Guard>
   );
+  const chart = useMemo(() => body("flow"), []);
+  const inspected = useMemo(() => body(shown), [shown, target, subject]);
   const badge: Partial<Record<View, number>> = { tools: subject.tools.length, findings: subject.findings.filter((finding) => finding.severity !== "note").length, call: subject.calls.length };
   return (
     <LensContext value={lens}>
@@ -146,7 +152,8 @@ export function Workspace({ subject, name, live, onOpen, theme, setTheme }: Prop
         <Scrubber transport={transport} />
         <div className="panes">
           {!narrow && <aside className="pane">{body("moments")}</aside>}
-          {!narrow && <div className="pane">{body("flow")}</div>}
+          <LensContext value={calm}>
+          {!narrow && <div className="pane">{chart}</div>}
           <main className="pane inspector">
             <div className="tabs" role="tablist">
               {tabs.map((each) => (
@@ -157,9 +164,10 @@ export function Workspace({ subject, name, live, onOpen, theme, setTheme }: Prop
               ))}
             </div>
             <div className="tab-body" id="view" role="tabpanel" aria-labelledby={`tab-${shown}`} tabIndex={-1}>
-              {body(shown)}
+              {inspected}
             </div>
           </main>
+          </LensContext>
         </div>
         {help && <Help actions={actions} onClose={() => setHelp(false)} />}
       </div>

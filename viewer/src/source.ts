@@ -2,20 +2,30 @@
 
 import { type Opened, OpenError, openText } from "./model/parse.ts";
 
-export type Source = { kind: "embedded"; text: string } | { kind: "address"; url: string } | { kind: "live"; base: string } | { kind: "none" };
+export type Source = { kind: "embedded" } | { kind: "address"; url: string } | { kind: "live"; base: string } | { kind: "none" };
 
 export function findSource(): Source {
-  const element = document.getElementById("recording");
-  if (element?.getAttribute("type") === "application/json" && element.textContent?.trim()) {
-    const text = element.textContent;
-    // The text is kept by the caller; a second copy in the page is of no use.
-    element.textContent = "";
-    return { kind: "embedded", text };
-  }
   const query = new URLSearchParams(location.search);
   const src = query.get("src");
   if (src !== null) return { kind: "address", url: src };
-  return query.has("live") ? { kind: "live", base: query.get("live") || "./" } : { kind: "none" };
+  if (query.has("live")) return { kind: "live", base: query.get("live") || "./" };
+  // The program runs before the rest of the page is read: whether a recording follows is known only then.
+  return document.readyState === "loading" || embeddedElement() ? { kind: "embedded" } : { kind: "none" };
+}
+
+const embeddedElement = (): HTMLElement | undefined => {
+  const element = document.getElementById("recording");
+  return element?.getAttribute("type") === "application/json" ? element : undefined;
+};
+
+/** The text inside the page, once the page is complete; undefined when there is none. */
+export async function embeddedText(): Promise<string | undefined> {
+  if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done, { once: true }));
+  const element = embeddedElement();
+  const text = element?.textContent ?? "";
+  // Kept by the caller; a second copy in the page is of no use.
+  if (element) element.textContent = "";
+  return text.trim() === "" ? undefined : text;
 }
 
 /** An address of the page's own origin; anything else is refused before it is asked. */

@@ -42,6 +42,7 @@ export function buildAxis(root: Log, inner: Map<string, Log>): Axis {
   const ofStep = new Map<string, number>();
   const ofCommit = new Map<string, number[]>();
   const entered = new Set<string>([""]);
+  const names = new Map<string, string>();
   let rootIdx = -1;
   let loop = 0;
 
@@ -69,7 +70,7 @@ export function buildAxis(root: Log, inner: Map<string, Log>): Axis {
       // The seed of an inner log carries the mount's id; the mount stands where its own log says.
       if (first && !(depth > 0 && commit.step === log.key) && !ofStep.has(commit.step)) ofStep.set(commit.step, i);
       moments.push({
-        i, log, idx: commit.idx, step: commit.step, name: nameOf(commit.stage), depth, rootIdx, first, loop, writes: commit.rows.length,
+        i, log, idx: commit.idx, step: commit.step, name: plainName(names, commit.stageId, commit.stage), depth, rootIdx, first, loop, writes: commit.rows.length,
         milestone: commit.step === log.key && depth > 0 ? undefined : milestone,
       });
     }
@@ -84,7 +85,13 @@ export function buildAxis(root: Log, inner: Map<string, Log>): Axis {
   return { moments, loops, ofStep, ofCommit, grouped: groupedStops(moments) };
 }
 
-const nameOf = (stage: string): string => stage.slice(stage.lastIndexOf("/") + 1) || "(unnamed)";
+/** A stage that is visited again is recorded as `Name.1`, `Name.2`…; its first name says enough. */
+function plainName(names: Map<string, string>, stageId: string, stage: string): string {
+  const name = stage.slice(stage.lastIndexOf("/") + 1) || "(unnamed)";
+  const first = names.get(stageId);
+  if (first === undefined) names.set(stageId, name);
+  return first !== undefined && name.startsWith(`${first}.`) ? first : name;
+}
 
 /** Milestones and the bookends; a run without milestones keeps every first commit of its own and of its mounts' logs. */
 function groupedStops(moments: Moment[]): number[] {
@@ -103,7 +110,7 @@ function groupedStops(moments: Moment[]): number[] {
 
 /** Inner steps of the agent's own subflows are details of the milestone they belong to. */
 const insidePlumbing = (moment: Moment): boolean =>
-  moment.step === moment.log.key || moment.log.key.split("/").some((part) => part.startsWith("sf-") || /^(final|thinking-)/.test(part));
+  moment.step === moment.log.key || /(^|\/)(sf-|final|thinking-)/.test(moment.log.key);
 
 /** The last stop at or before `at`, as a position in `stops`. */
 export function stopBefore(stops: readonly number[], at: number): number {

@@ -2,7 +2,7 @@
 
 import { type Obj, arr, isObj, str } from "./json.ts";
 import type { Recording } from "./recording.ts";
-import { type Role, roleOf } from "./steps.ts";
+import { type Role, roleOf, stageOf } from "./steps.ts";
 
 export interface FlowNode {
   id: string;
@@ -145,7 +145,7 @@ function findMount(root: unknown, id: string): Obj | undefined {
 export function flowOfSteps(rec: Recording): Flow {
   const stages = new Map<string, string>();
   for (const commit of rec.root.commits) {
-    const stage = commit.step.replace(/#[^#/]*$/, "");
+    const stage = stageOf(commit.step);
     if (!stages.has(stage)) stages.set(stage, commit.stage);
   }
   const nodes = [...stages].slice(0, 400).map(([stage, name], n): FlowNode => ({

@@ -2,6 +2,7 @@
 
 import type { Flow } from "./flow.ts";
 import type { Recording } from "./recording.ts";
+import { stageOf } from "./steps.ts";
 
 export interface Light {
   /** Runs at or before the cursor. */
@@ -15,7 +16,7 @@ export interface Light {
 export function runsOf(rec: Recording): Map<string, number[]> {
   const runs = new Map<string, number[]>();
   for (const [step, moment] of rec.axis.ofStep) {
-    const stage = step.replace(/#[^#/]*$/, "");
+    const stage = stageOf(step);
     const list = runs.get(stage);
     if (list) list.push(moment);
     else runs.set(stage, [moment]);
@@ -25,7 +26,7 @@ export function runsOf(rec: Recording): Map<string, number[]> {
 }
 
 export function lightsAt(rec: Recording, runs: Map<string, number[]>, flow: Flow, cursor: number): Map<string, Light> {
-  const here = rec.axis.moments[cursor]?.step.replace(/#[^#/]*$/, "") ?? "";
+  const here = stageOf(rec.axis.moments[cursor]?.step ?? "");
   const lights = new Map<string, Light>();
   for (const node of flow.nodes) {
     const list = runs.get(node.stage) ?? [];
@@ -47,7 +48,7 @@ function countUpTo(sorted: readonly number[], limit: number): number {
 
 /** The level of the chart that shows a step: the agent's own plumbing is shown by its mount, other mounts are entered. */
 export function levelOf(step: string): string[] {
-  const parts = step.replace(/#[^#/]*$/, "").split("/").slice(0, -1);
+  const parts = stageOf(step).split("/").slice(0, -1);
   const plumbing = parts.findIndex((part) => part === "final" || part.startsWith("thinking-") || (part.startsWith("sf-") && part !== "sf-llm-call"));
   return plumbing < 0 ? parts : parts.slice(0, plumbing);
 }

@@ -96,7 +96,20 @@ export class Log {
       from = this.anchor(key, touches, position);
       value = from === 0 ? get(this.base, key) : undefined;
     }
-    for (let i = from; i <= position; i++) value = replay(value, this.rowsOf(touches[i]!, key));
+    let own = false;
+    for (let i = from; i <= position; i++) {
+      const rows = this.rowsOf(touches[i]!, key);
+      const tail = plainTail(rows);
+      if (tail && Array.isArray(value)) {
+        // A list that grows is copied once per answer and not once per append; answers already given stay as they are.
+        if (!own) value = value.slice();
+        own = true;
+        for (const item of tail) (value as Json[]).push(item);
+      } else {
+        value = replay(value, rows);
+        own = false;
+      }
+    }
     this.cursors.set(key, { position, value });
     return value;
   }
@@ -110,7 +123,7 @@ export class Log {
     return 0;
   }
 
-  rowsOf(idx: number, key: string): Row[] {
+  rowsOf(idx: number, key: string): readonly Row[] {
     return (this.commits[idx]?.rows ?? []).filter((row) => row.segments[0] === key);
   }
 
@@ -150,10 +163,23 @@ export class Log {
   births(key: string, idx: number): Birth[] {
     let value: Json | undefined = get(this.base, key);
     let births: Birth[] = arr(value).map((item) => ({ value: item, idx: -1 }));
+    let own = false;
     for (const touch of this.touchesOf(key)) {
       if (touch > idx) break;
+      const rows = this.rowsOf(touch, key);
+      const tail = plainTail(rows);
+      if (tail && Array.isArray(value)) {
+        if (!own) value = value.slice();
+        own = true;
+        for (const item of tail) {
+          (value as Json[]).push(item);
+          births.push({ value: item, idx: touch });
+        }
+        continue;
+      }
+      own = false;
       const before = value;
-      value = replay(before, this.rowsOf(touch, key));
+      value = replay(before, rows);
       if (!Array.isArray(value)) births = [];
       else if (Array.isArray(before) && isPrefix(before, value))
         for (const item of value.slice(before.length)) births.push({ value: item, idx: touch });
@@ -161,6 +187,12 @@ export class Log {
     }
     return births;
   }
+}
+
+/** The tail, when all that a commit does to a key is to append to it as a whole. */
+function plainTail(rows: readonly Row[]): Json[] | undefined {
+  const [row] = rows;
+  return rows.length === 1 && row!.verb === "append" && row!.segments.length === 1 && Array.isArray(row!.value) ? row!.value : undefined;
 }
 
 function lastAtOrBefore(sorted: readonly number[], limit: number): number {

@@ -4,6 +4,7 @@ import { type Axis, buildAxis } from "./axis.ts";
 import { type Json, type Obj, arr, at, get, isObj, num, objs, str } from "./json.ts";
 import { Log } from "./log.ts";
 import type { Opened } from "./parse.ts";
+import { stageOf } from "./steps.ts";
 import { type TreeStep, flattenTrees } from "./tree.ts";
 
 /** An event with its place on the axis. */
@@ -122,7 +123,7 @@ function stepsOfEvents(events: Obj[]): Json[] {
     const step = str(at(event, "meta", "runtimeStageId"));
     if (!step || seen.has(step)) continue;
     seen.add(step);
-    const stageId = step.replace(/#[^#/]*$/, "");
+    const stageId = stageOf(step);
     commits.push({ idx: commits.length, stage: stageId, stageId, runtimeStageId: step, overwrite: {}, updates: {}, redactedPaths: [], trace: [] });
   }
   return commits;

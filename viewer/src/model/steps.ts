@@ -2,8 +2,14 @@
 
 /** `sf-tools/compose#13` → `compose`. */
 export const localOf = (step: string): string => {
-  const bare = step.replace(/#[^#/]*$/, "");
-  return bare.slice(bare.lastIndexOf("/") + 1);
+  const stage = stageOf(step);
+  return stage.slice(stage.lastIndexOf("/") + 1);
+};
+
+/** The step without its ordinal: `sf-tools/compose#13` → `sf-tools/compose`. */
+export const stageOf = (step: string): string => {
+  const hash = step.lastIndexOf("#");
+  return hash < 0 || step.includes("/", hash) ? step : step.slice(0, hash);
 };
 
 /** The ordinal of a step id; undefined for pseudo steps such as `tool-calls#paused`. */

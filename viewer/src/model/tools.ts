@@ -56,6 +56,12 @@ export function findTools(rec: Recording, calls: Call[]): ToolCall[] {
       tool.name = str(asked["name"]);
       tool.proposed = asked["args"];
     }
+  const placed = new Set<ToolCall>();
+  const place = (tool: ToolCall, event: Event): void => {
+    placed.add(tool);
+    tool.step = event.step;
+    tool.moment = event.moment;
+  };
   for (const event of rec.eventsNamed("stream.tool_start")) {
     const tool = entry(event.step, str(event.payload["toolCallId"]), event.moment);
     tool.name ||= str(event.payload["toolName"]);
@@ -85,7 +91,7 @@ export function findTools(rec: Recording, calls: Call[]): ToolCall[] {
       else if (name === "validation.args_invalid" && event.payload["enforced"] === true) tool.outcome = "denied";
     }
   permissions(rec, [...tools.values()]);
-  deliver(rec, entry);
+  deliver(rec, entry, placed);
   for (const event of rec.eventsNamed("pause.request")) {
     const id = str(at(event.payload, "questionPayload", "toolCallId"));
     const tool = [...tools.values()].find((candidate) => candidate.id === id && candidate.outcome === "unknown");
@@ -93,11 +99,6 @@ export function findTools(rec: Recording, calls: Call[]): ToolCall[] {
   }
   for (const tool of tools.values()) tool.changed = tool.ran !== undefined && tool.proposed !== undefined && !same(tool.ran, tool.proposed);
   return [...tools.values()].sort((a, b) => a.moment - b.moment);
-}
-
-function place(tool: ToolCall, event: Event): void {
-  tool.step = event.step;
-  tool.moment = event.moment;
 }
 
 /** A permission check names the tool but not the call: it belongs to the call of that tool started just before it. */
@@ -118,7 +119,7 @@ function permissions(rec: Recording, tools: ToolCall[]): void {
 }
 
 /** The tool messages of every conversation in the record. */
-function deliver(rec: Recording, entry: (step: string, id: string, moment: number) => ToolCall): void {
+function deliver(rec: Recording, entry: (step: string, id: string, moment: number) => ToolCall, placed: Set<ToolCall>): void {
   for (const log of [rec.root, ...rec.inner.values()]) {
     // Only the log that grows a conversation; the inner logs that were handed a copy of it say nothing new.
     if (!log.commits.some((commit) => commit.rows.some((row) => row.segments[0] === "history" && row.verb === "append"))) continue;
@@ -131,7 +132,10 @@ function deliver(rec: Recording, entry: (step: string, id: string, moment: numbe
       tool.name ||= str(birth.value["toolName"]);
       tool.delivered ??= str(birth.value["content"]);
       if (tool.outcome === "unknown") tool.outcome = "ok";
-      if (!tool.step || tool.moment < moment) Object.assign(tool, { step: commit.step, moment });
+      // Events were lost: the commit that delivered the result is the nearest that is known.
+      if (placed.has(tool)) continue;
+      placed.add(tool);
+      Object.assign(tool, { step: commit.step, moment });
     }
   }
 }

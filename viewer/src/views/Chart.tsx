@@ -1,7 +1,7 @@
 // The flowchart of one level, lit by the cursor.
 
-import { Background, Controls, type Edge, Handle, MarkerType, type Node, type NodeProps, Position, ReactFlow, ReactFlowProvider, useReactFlow } from "@xyflow/react";
-import { useEffect, useMemo, useState } from "react";
+import { Background, BaseEdge, Controls, type Edge, type EdgeProps, Handle, MarkerType, type Node, type NodeProps, Position, ReactFlow, ReactFlowProvider, useReactFlow } from "@xyflow/react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { useLens } from "../lens.ts";
 import { type FlowNode, HEIGHT, WIDTH, flowOf, flowOfSteps } from "../model/flow.ts";
 import { type Light, levelOf, lightsAt } from "../model/lit.ts";
@@ -19,7 +19,6 @@ function BoxNode({ data }: NodeProps<Box>) {
       <Handle type="target" position={Position.Top} />
       <Handle type="source" position={Position.Bottom} />
       <Handle type="target" position={Position.Left} id="in" />
-      <Handle type="source" position={Position.Left} id="out" />
       <span className="box-name">{excerpt(flow.name, 26)}</span>
       <span className="box-sub">
         {light.total === 0 ? "did not run" : light.done === light.total ? `ran ${light.total}×` : `${light.done} of ${light.total}×`}
@@ -35,7 +34,21 @@ function BoxNode({ data }: NodeProps<Box>) {
   );
 }
 
-const nodeTypes = { box: BoxNode };
+/** Nothing to see: it widens what “fit” looks at by the lane in which loops run back. */
+const Pad = () => <div className="pad" />;
+
+/** A loop runs down, along a lane left of everything, and back into its target from the side. */
+function LoopEdge({ id, sourceX, sourceY, targetX, targetY, data, markerEnd }: EdgeProps<Edge<{ lane: number }>>) {
+  const lane = data?.lane ?? 0;
+  const low = sourceY + 20;
+  const r = 12;
+  const path = `M${sourceX},${sourceY} V${low - r} Q${sourceX},${low} ${sourceX - r},${low} H${lane + r} Q${lane},${low} ${lane},${low - r} V${targetY + r} Q${lane},${targetY} ${lane + r},${targetY} H${targetX}`;
+  return <BaseEdge id={id} path={path} {...(markerEnd ? { markerEnd } : {})} />;
+}
+
+const nodeTypes = { box: BoxNode, pad: Pad };
+const edgeTypes = { back: LoopEdge };
+const LANE = 34;
 
 export function Chart() {
   return (
@@ -64,19 +77,35 @@ function Inner() {
   const canEnter = (node: FlowNode): boolean => node.kind === "mount" || flowOf(rec.structure, [...flow.path, node.stage.slice(node.stage.lastIndexOf("/") + 1)]) !== undefined;
   const enterable = useMemo(() => new Set(flow.nodes.filter(canEnter).map((node) => node.id)), [flow]);
   const enter = (id: string): void => setPinned([...flow.path, id].join("/"));
-  const nodes: Box[] = flow.nodes.map((node) => ({
-    id: node.id, type: "box", position: { x: node.x, y: node.y }, width: WIDTH, height: HEIGHT,
-    data: { flow: node, light: lights.get(node.id)!, onEnter: enterable.has(node.id) ? enter : undefined },
-    ariaLabel: `${excerpt(node.name, 40)}: ran ${lights.get(node.id)!.done} of ${lights.get(node.id)!.total} times`,
-  }));
+  const left = Math.min(0, ...flow.nodes.map((node) => node.x));
+  const loops = flow.edges.filter((edge) => edge.kind === "loop");
+  // What looks the same stays the same object: a step of the cursor redraws the two or three boxes that it changes.
+  const kept = useRef({ flow, items: new Map<string, { look: string; item: Box | Edge }>() });
+  if (kept.current.flow !== flow) kept.current = { flow, items: new Map() };
+  const keep = <T extends Box | Edge>(id: string, look: string, make: () => T): T => {
+    const old = kept.current.items.get(id);
+    if (old?.look === look) return old.item as T;
+    const item = make();
+    kept.current.items.set(id, { look, item });
+    return item;
+  };
+  const nodes: (Box | Node)[] = flow.nodes.map((node) => {
+    const light = lights.get(node.id)!;
+    return keep<Box>(node.id, `${light.done}/${light.total}/${light.current}`, () => ({
+      id: node.id, type: "box", position: { x: node.x, y: node.y }, width: WIDTH, height: HEIGHT,
+      data: { flow: node, light, onEnter: enterable.has(node.id) ? enter : undefined },
+      ariaLabel: `${excerpt(node.name, 40)}: ran ${light.done} of ${light.total} times`,
+    }));
+  });
+  if (loops.length) nodes.push({ id: "pad", type: "pad", position: { x: left - LANE - loops.length * 10, y: 0 }, width: 1, height: 1, data: {}, focusable: false });
   const edges: Edge[] = flow.edges.map((edge) => {
     const live = (lights.get(edge.from)?.done ?? 0) > 0 && (lights.get(edge.to)?.done ?? 0) > (edge.kind === "loop" ? 1 : 0);
-    return {
-      id: edge.id, source: edge.from, target: edge.to, type: "smoothstep",
-      ...(edge.kind === "loop" ? { sourceHandle: "out", targetHandle: "in", pathOptions: { offset: 28, borderRadius: 14 } } : { pathOptions: { borderRadius: 10 } }),
+    return keep<Edge>(edge.id, String(live), () => ({
+      id: edge.id, source: edge.from, target: edge.to,
+      ...(edge.kind === "loop" ? { type: "back", targetHandle: "in", data: { lane: left - LANE - loops.indexOf(edge) * 10 } } : { type: "smoothstep", pathOptions: { borderRadius: 10 } }),
       className: `edge ${edge.kind}${live ? " live" : ""}`,
       markerEnd: { type: MarkerType.ArrowClosed, width: 14, height: 14, color: live ? "var(--accent)" : "var(--edge)" },
-    };
+    }));
   });
   return (
     <div className="chart">
@@ -93,16 +122,17 @@ function Inner() {
         {!rec.structure && <span className="muted">no structure: the steps that ran, in order</span>}
       </nav>
       <ReactFlow
-        nodes={nodes} edges={edges} nodeTypes={nodeTypes} nodesDraggable={false} nodesConnectable={false} edgesFocusable={false} elementsSelectable={false}
+        nodes={nodes} edges={edges} nodeTypes={nodeTypes} edgeTypes={edgeTypes} nodesDraggable={false} nodesConnectable={false} edgesFocusable={false} elementsSelectable={false}
         nodesFocusable minZoom={0.15} maxZoom={1.6} fitView fitViewOptions={{ padding: 0.08, maxZoom: 1 }} deleteKeyCode={null} disableKeyboardA11y
         onNodeClick={(_click, node) => {
-          const runs = subject.runs.get(node.data.flow.stage) ?? [];
+          if (node.type !== "box") return;
+          const runs = subject.runs.get((node as Box).data.flow.stage) ?? [];
           const next = runs.find((moment) => moment > cursor) ?? runs[0];
           if (next !== undefined) seek(next);
         }}
       >
         <Background gap={22} size={1} color="var(--grid)" />
-        <Controls showInteractive={false} />
+        <Controls showInteractive={false} position="top-right" orientation="horizontal" />
         <Fit level={flow.path.join("/")} />
       </ReactFlow>
     </div>

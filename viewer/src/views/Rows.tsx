@@ -7,7 +7,11 @@ export function Rows({ count, size, row, active, label, measured = false }: { co
   const box = useRef<HTMLDivElement>(null);
   const list = useVirtualizer({ count, getScrollElement: () => box.current, estimateSize: () => size, overscan: 8 });
   useEffect(() => {
-    if (active !== undefined && active >= 0 && active < count) list.scrollToIndex(active, { align: "auto" });
+    if (active === undefined || active < 0 || active >= count) return;
+    // Asking where things are costs a layout, so a row well in sight is left alone.
+    const seen = list.range;
+    if (seen && active > seen.startIndex && active < seen.endIndex) return;
+    list.scrollToIndex(active, { align: "center" });
   }, [active, count, list]);
   return (
     <div className="rows" ref={box} role="list" aria-label={label} tabIndex={-1}>

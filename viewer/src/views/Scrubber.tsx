@@ -1,6 +1,6 @@
 // Transport and scrubber: one position, two axes.
 
-import { useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { useLens } from "../lens.ts";
 import { stopBefore } from "../model/axis.ts";
 import { roleOf } from "../model/steps.ts";
@@ -22,13 +22,13 @@ export function Scrubber({ transport }: { transport: Transport }) {
   return (
     <div className="scrubber">
       <div className="transport">
-        <Key label="first (Home)" onClick={() => seek(0)}>⏮</Key>
-        <Key label="previous loop ([)" onClick={() => transport.loop(-1)}>⟪</Key>
-        <Key label="back (←)" onClick={() => transport.step(-1)}>◀</Key>
-        <Key label={transport.playing ? "pause (space)" : "play (space)"} onClick={() => transport.setPlaying(!transport.playing)}>{transport.playing ? "❚❚" : "▶"}</Key>
-        <Key label="forward (→)" onClick={() => transport.step(1)}>▶</Key>
-        <Key label="next loop (])" onClick={() => transport.loop(1)}>⟫</Key>
-        <Key label="last (End)" onClick={() => seek(moments.length - 1)}>⏭</Key>
+        <Key label="first (Home)" onClick={() => seek(0)}><path d="M3 3v10M13 3v10L5 8z" /></Key>
+        <Key label="previous loop ([)" onClick={() => transport.loop(-1)}><path d="M8 3v10L2 8zM14 3v10L8 8z" /></Key>
+        <Key label="back (←)" onClick={() => transport.step(-1)}><path d="M11 3v10L4 8z" /></Key>
+        <Key label={transport.playing ? "pause (space)" : "play (space)"} onClick={() => transport.setPlaying(!transport.playing)}>{transport.playing ? <path d="M4 3h3v10H4zM9 3h3v10H9z" /> : <><circle cx="8" cy="8" r="6.6" fill="none" strokeWidth="1.4" /><path d="M6.5 5v6L11 8z" /></>}</Key>
+        <Key label="forward (→)" onClick={() => transport.step(1)}><path d="M5 3v10l7-5z" /></Key>
+        <Key label="next loop (])" onClick={() => transport.loop(1)}><path d="M2 3v10l6-5zM8 3v10l6-5z" /></Key>
+        <Key label="last (End)" onClick={() => seek(moments.length - 1)}><path d="M3 3v10l8-5zM13 3v10" /></Key>
       </div>
       <div className="track">
         <Strip stops={stops} place={place} findings={subject.findings.filter((finding) => finding.severity !== "note").map((finding) => [finding.moment, finding.severity])} />
@@ -49,10 +49,10 @@ export function Scrubber({ transport }: { transport: Transport }) {
   );
 }
 
-function Key({ label, onClick, children }: { label: string; onClick: () => void; children: string }) {
+function Key({ label, onClick, children }: { label: string; onClick: () => void; children: ReactNode }) {
   return (
     <button type="button" className="key" aria-label={label} title={label} onClick={onClick}>
-      {children}
+      <svg width="14" height="14" viewBox="0 0 16 16" fill="currentColor" stroke="currentColor" strokeWidth="1.2" strokeLinejoin="round" aria-hidden="true">{children}</svg>
     </button>
   );
 }
