@@ -64,17 +64,20 @@ export function Workspace({ subject, name, live, onOpen, theme, setTheme }: Prop
       }),
     [grouped, last, rec],
   );
+  // On the grouped axis a loop begins at its first stop.
+  const loops = useMemo(() => {
+    const { axis } = rec;
+    if (!grouped) return axis.loops;
+    return axis.loops.map((start) => axis.grouped[stopBefore(axis.grouped, start - 1) + 1] ?? start);
+  }, [rec, grouped]);
   const loop = useCallback(
     (by: number) =>
       setCursor((now) => {
-        const { loops } = rec.axis;
-        const place = stopBefore(loops, now);
-        const inside = loops.length > 0 && loops[place]! <= now;
-        if (!loops.length) return by < 0 ? 0 : last;
-        if (by < 0) return inside && now > loops[place]! ? loops[place]! : (loops[place - 1] ?? 0);
-        return inside ? (loops[place + 1] ?? last) : loops[0]!;
+        const place = loops.length && loops[0]! <= now ? stopBefore(loops, now) : -1;
+        if (by > 0) return loops[place + 1] ?? last;
+        return place >= 0 && now > loops[place]! ? loops[place]! : (loops[place - 1] ?? 0);
       }),
-    [rec, last],
+    [loops, last],
   );
   useEffect(() => {
     if (!playing) return;
