@@ -4,6 +4,7 @@ import { flowOf } from "../src/model/flow.ts";
 import { levelOf, lightsAt, runsOf } from "../src/model/lit.ts";
 import { agentOf, localOf, milestoneOf, ordinalOf, roleOf, stageOf } from "../src/model/steps.ts";
 import { flattenTrees } from "../src/model/tree.ts";
+import type { Obj } from "../src/model/json.ts";
 import { commit, recording } from "./helpers.ts";
 
 describe("step ids", () => {
@@ -77,7 +78,7 @@ describe("the axis", () => {
 });
 
 describe("the flowchart", () => {
-  const structure = {
+  const structure: Obj = {
     id: "seed", type: "stage", next: {
       id: "pick", type: "decider", hasDecider: true, children: [
         { id: "again", type: "stage", loopTarget: "seed", next: { id: "seed", type: "loop", isLoopReference: true } },
