@@ -21,7 +21,7 @@ const ITEM_BYTES: usize = 1024;
 type Running = Pin<Box<dyn Future<Output = Result<Sample, String>>>>;
 
 /// A named workload of a fixed length.
-pub struct Workload {
+pub(crate) struct Workload {
     pub name: &'static str,
     pub steps: usize,
     /// Bytes of the caller's own data that a step adds to the state.
@@ -30,7 +30,7 @@ pub struct Workload {
 }
 
 /// Every engine workload, shortest first.
-pub fn workloads() -> Vec<Workload> {
+pub(crate) fn workloads() -> Vec<Workload> {
     let append = |name, steps| Workload {
         name,
         steps,

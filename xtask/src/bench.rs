@@ -16,7 +16,7 @@ struct Row {
     windows_us: Option<(f64, f64)>,
 }
 
-pub fn run(only: Option<&str>) -> ExitCode {
+pub(crate) fn run(only: Option<&str>) -> ExitCode {
     let Some(ours) = our_side(only) else {
         eprintln!("our side of the benchmarks did not run to its end");
         return ExitCode::FAILURE;

@@ -69,7 +69,7 @@ const CHECKS: &[Step] = &[
     },
 ];
 
-pub fn run() -> ExitCode {
+pub(crate) fn run() -> ExitCode {
     let mut failed = Vec::new();
     for step in CHECKS {
         if !perform(step.title, step.program, step.args, step.env) {
@@ -183,6 +183,6 @@ fn perform(title: &str, program: &str, args: &[&str], env: &[(&str, &str)]) -> b
 }
 
 /// The folder of the workspace manifest.
-pub fn workspace_root() -> PathBuf {
+pub(crate) fn workspace_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }

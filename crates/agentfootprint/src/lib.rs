@@ -94,3 +94,24 @@ pub mod prelude {
 pub mod __private {
     pub use agentfootprint_core::tools::private::*;
 }
+
+/// The guides' snippets, compiled and run.
+#[cfg(doctest)]
+mod guides {
+    macro_rules! pages {
+        ($($name:ident = $file:literal),* $(,)?) => {
+            $(#[doc = include_str!(concat!("../../../docs/guides/", $file))] mod $name {})*
+        };
+    }
+    pages! {
+        tools = "tools.md",
+        context = "context.md",
+        people = "people.md",
+        watching = "watching.md",
+        recordings = "recordings.md",
+        models = "models.md",
+        many_runs = "many-runs.md",
+        engine = "engine.md",
+        readme = "../../README.md",
+    }
+}

@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 /// Where an expression finds what it names. Each scenario kind implements the sources it has.
-pub trait Sources {
+pub(super) trait Sources {
     /// A tracked read of one root key of the state (in mappers: of the parent's state).
     fn state(&self, root: &str) -> Option<Value>;
     /// The run's read-only arguments.
@@ -30,12 +30,12 @@ pub trait Sources {
 
 /// An expression that could not be computed, for instance a condition that says `throws`.
 #[derive(Debug, Clone)]
-pub struct Thrown(pub String);
+pub(super) struct Thrown(pub String);
 
 type Outcome<T> = Result<T, Thrown>;
 
 /// Computes `expression`; `None` is an absent value.
-pub fn eval(expression: &Value, sources: &dyn Sources) -> Outcome<Option<Value>> {
+pub(super) fn eval(expression: &Value, sources: &dyn Sources) -> Outcome<Option<Value>> {
     match expression {
         Value::Object(map) => match operator(map) {
             Some((name, operand)) => compute(name, operand, sources),
@@ -106,7 +106,7 @@ fn compute(name: &str, operand: &Value, sources: &dyn Sources) -> Outcome<Option
 }
 
 /// Decides a condition: `eq ne gt gte lt lte contains present and or not always throws`.
-pub fn holds(condition: &Value, sources: &dyn Sources) -> Outcome<bool> {
+pub(super) fn holds(condition: &Value, sources: &dyn Sources) -> Outcome<bool> {
     let Some((name, operand)) = condition.as_object().and_then(|map| map.iter().next()) else {
         return Err(Thrown(format!("not a condition: {condition}")));
     };
@@ -175,7 +175,7 @@ fn compare(name: &str, left: Option<&Value>, right: Option<&Value>) -> Outcome<b
 }
 
 /// Equality of JSON values where numbers compare by value.
-pub fn equal(left: &Value, right: &Value) -> bool {
+pub(super) fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
         (Value::Array(left), Value::Array(right)) => {
@@ -190,7 +190,7 @@ pub fn equal(left: &Value, right: &Value) -> bool {
 }
 
 /// Follows a dotted path below a value; the empty path is the value itself.
-pub fn walk(value: &Value, path: &str) -> Option<Value> {
+pub(super) fn walk(value: &Value, path: &str) -> Option<Value> {
     if path.is_empty() {
         return Some(value.clone());
     }
@@ -206,7 +206,7 @@ pub fn walk(value: &Value, path: &str) -> Option<Value> {
 }
 
 /// Replaces `{name}` by the named field of `fields`; an unknown name stays as it stands.
-pub fn template(text: &str, fields: &Value) -> String {
+pub(super) fn template(text: &str, fields: &Value) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
@@ -229,7 +229,7 @@ pub fn template(text: &str, fields: &Value) -> String {
 }
 
 /// Text as it is, everything else as compact JSON, an absent value as nothing.
-pub fn render(value: Option<&Value>) -> String {
+pub(super) fn render(value: Option<&Value>) -> String {
     match value {
         None => String::new(),
         Some(Value::String(text)) => text.clone(),

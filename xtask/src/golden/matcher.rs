@@ -45,26 +45,26 @@ const OPAQUE_FIELDS: &[&str] =
     &["integrityFindingIds", "deliveredMessageKeys", "correctiveMessageHash", "summaryFingerprint"];
 
 /// Whether a field or state key is newer than the reference's version.
-pub fn is_newer(name: &str) -> bool {
+pub(super) fn is_newer(name: &str) -> bool {
     NEWER_FIELDS.contains(&name)
 }
 
 /// What the placeholders of one scenario stand for, over all of its runs.
 #[derive(Default)]
-pub struct Bindings {
+pub(super) struct Bindings {
     by_placeholder: BTreeMap<String, String>,
 }
 
 /// One difference: where, what was expected, what was found.
 #[derive(Debug, Clone)]
-pub struct Difference {
+pub(super) struct Difference {
     pub at: String,
     pub expected: String,
     pub found: String,
 }
 
 /// Collects the differences between `expected` and `found` below `at`.
-pub fn compare(
+pub(super) fn compare(
     at: &str,
     expected: &Value,
     found: Option<&Value>,
@@ -134,12 +134,12 @@ fn compare_opaque(at: &str, expected: &Value, found: Option<&Value>, out: &mut V
 }
 
 /// A difference in short form.
-pub fn difference(at: &str, expected: &Value, found: &Value) -> Difference {
+pub(super) fn difference(at: &str, expected: &Value, found: &Value) -> Difference {
     Difference { at: at.to_owned(), expected: short(expected), found: short(found) }
 }
 
 /// The value as compact JSON, cut to a readable length.
-pub fn short(value: &Value) -> String {
+pub(super) fn short(value: &Value) -> String {
     let text = value.to_string();
     let cut: String = text.chars().take(240).collect();
     if cut.len() < text.len() { format!("{cut}…") } else { cut }

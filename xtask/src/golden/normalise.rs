@@ -9,7 +9,7 @@ use super::topology::Topology;
 
 /// Which record a list comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub(super) enum Side {
     Reference,
     Ours,
 }
@@ -18,7 +18,7 @@ pub enum Side {
 type Entry = Value;
 
 /// Observer calls of a chart run, without what the two versions fire differently (ENG-70, ENG-99, ENG-133).
-pub fn chart_events(events: &[Entry], side: Side, topology: &Topology) -> Vec<Entry> {
+pub(super) fn chart_events(events: &[Entry], side: Side, topology: &Topology) -> Vec<Entry> {
     let selectors: BTreeSet<&str> =
         events.iter().filter(|event| name(event) == "onSelected").map(address).collect();
     let mut committed = BTreeSet::new();
@@ -45,7 +45,7 @@ pub fn chart_events(events: &[Entry], side: Side, topology: &Topology) -> Vec<En
 }
 
 /// The facts that must hold of the resume hooks, which stand elsewhere in the two versions.
-pub fn resumes(events: &[Entry]) -> Vec<Value> {
+pub(super) fn resumes(events: &[Entry]) -> Vec<Value> {
     events
         .iter()
         .filter(|event| name(event) == "onResume")
@@ -54,7 +54,7 @@ pub fn resumes(events: &[Entry]) -> Vec<Value> {
 }
 
 /// Bundles of one log; ours are renamed to the form of the reference: merge-backs carry the dispatcher's address.
-pub fn commits(log: &[Entry], side: Side, topology: &Topology) -> Vec<Entry> {
+pub(super) fn commits(log: &[Entry], side: Side, topology: &Topology) -> Vec<Entry> {
     let mut seen = BTreeSet::new();
     log.iter()
         .map(|entry| {
@@ -81,7 +81,7 @@ fn merges_back(log: &[Entry], here: &str, dispatcher: &str, topology: &Topology)
 }
 
 /// The inner log of a mount: the seed has no address in the reference.
-pub fn inner_commits(log: &[Entry], mount: &str, side: Side, topology: &Topology) -> Vec<Entry> {
+pub(super) fn inner_commits(log: &[Entry], mount: &str, side: Side, topology: &Topology) -> Vec<Entry> {
     let seeded = log
         .first()
         .is_some_and(|first| address_of_commit(first) == mount || address_of_commit(first).is_empty());
@@ -91,12 +91,12 @@ pub fn inner_commits(log: &[Entry], mount: &str, side: Side, topology: &Topology
 }
 
 /// A deletion is a `set` without value in the reference's full encoding (ENG-76).
-pub fn same_verb(expected: &str, ours: &str) -> bool {
+pub(super) fn same_verb(expected: &str, ours: &str) -> bool {
     expected == ours || (expected == "set" && ours == "delete")
 }
 
 /// Splits a list into the order outside parallel branches and the order within each address.
-pub fn by_branch(
+pub(super) fn by_branch(
     list: &[Entry],
     address: impl Fn(&Entry) -> String,
     topology: &Topology,
@@ -117,7 +117,7 @@ pub fn by_branch(
 }
 
 /// Renames every address `path#n` to `path@k`, k counting the visits of that path, in a whole run.
-pub fn rename_visits(run: &Value) -> Value {
+pub(super) fn rename_visits(run: &Value) -> Value {
     let mut indices: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     collect_addresses(run, &mut indices);
     rename(run, &indices)
@@ -170,16 +170,16 @@ fn split(text: &str) -> Option<(&str, u64)> {
 }
 
 /// First element of an event or narrative entry.
-pub fn name(entry: &Entry) -> &str {
+pub(super) fn name(entry: &Entry) -> &str {
     entry.get(0).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Second element of an event or narrative entry.
-pub fn address(entry: &Entry) -> &str {
+pub(super) fn address(entry: &Entry) -> &str {
     entry.get(1).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// First element of a commit.
-pub fn address_of_commit(entry: &Entry) -> &str {
+pub(super) fn address_of_commit(entry: &Entry) -> &str {
     name(entry)
 }

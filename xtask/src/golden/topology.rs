@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Facts about the addresses of one run.
 #[derive(Default)]
-pub struct Topology {
+pub(super) struct Topology {
     /// First step of a branch or fan-out child → the decider, selector or fork that dispatched it.
     pub dispatcher: BTreeMap<String, String>,
     /// Steps that ran inside a parallel child, inner steps of its mounts included.
@@ -19,7 +19,7 @@ pub struct Topology {
 
 impl Topology {
     /// Reads the root tree and the trees of all mounts of a snapshot.
-    pub fn of(snapshot: &Value) -> Self {
+    pub(super) fn of(snapshot: &Value) -> Self {
         let mut topology = Self::default();
         if let Some(tree) = snapshot.get("executionTree") {
             topology.chain(tree, false);

@@ -17,7 +17,7 @@ use super::handle::RunProbe;
 use crate::events::{EventHub, Listener};
 
 /// Attaches something to a run before its first stage.
-pub type WireFn = Arc<dyn Fn(&mut RunWiring<'_>) + Send + Sync>;
+pub(super) type WireFn = Arc<dyn Fn(&mut RunWiring<'_>) + Send + Sync>;
 
 /// The options of one run. The default is a run nobody named, on the system's clock, without a time limit.
 ///

@@ -122,7 +122,7 @@ pub fn validate(opened: &OpenRecording) -> Findings {
     log::check(recording, &mut found);
     events::check(opened, &mut found);
     structure(recording, &mut found);
-    found.findings.sort_by(|a, b| b.severity.cmp(&a.severity));
+    found.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     found
 }
 

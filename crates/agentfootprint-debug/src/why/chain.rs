@@ -113,13 +113,13 @@ fn path_of(suspect: &Suspect, recording: &Recording, holder: &Holder<'_>, call: 
     let limit = call.step.index().0;
     let events =
         || recording.events().iter().filter(move |event| index_of(event).is_none_or(|index| index <= limit));
-    let slot = events().filter(|event| {
+    let mut slot = events().filter(|event| {
         is(event, "context.injected") && {
             let payload = event.payload();
             text(&payload, "rawContent") == suspect.text && text(&payload, "slot") == suspect.slot
         }
     });
-    if let Some(event) = slot.last() {
+    if let Some(event) = slot.next_back() {
         let reason = text(&event.payload(), "reason");
         path.push(Link::new(event.runtime_stage_id().unwrap_or_default(), format!("served it ({reason})")));
     }

@@ -16,7 +16,7 @@ use crate::golden::expr::{Sources, Thrown, eval, holds};
 use crate::golden::text;
 
 /// The sources an expression has inside a stage.
-pub struct InStage<'a> {
+pub(super) struct InStage<'a> {
     pub scope: &'a Scope,
     pub env: Option<&'a Value>,
     pub answer: Option<&'a Value>,
@@ -40,14 +40,14 @@ impl Sources for InStage<'_> {
 
 /// The operations of one stage, with the attempts each visit has made.
 #[derive(Clone)]
-pub struct Behaviour {
+pub(super) struct Behaviour {
     operations: Arc<Vec<Value>>,
     returns: Option<Arc<Value>>,
     attempts: Arc<Mutex<HashMap<String, u64>>>,
 }
 
 impl Behaviour {
-    pub fn of(operations: Option<&Value>, returns: Option<&Value>) -> Self {
+    pub(super) fn of(operations: Option<&Value>, returns: Option<&Value>) -> Self {
         Self {
             operations: Arc::new(operations.and_then(Value::as_array).cloned().unwrap_or_default()),
             returns: returns.cloned().map(Arc::new),
@@ -56,7 +56,7 @@ impl Behaviour {
     }
 
     /// Executes the operations; the stage's result, when it declares one.
-    pub async fn run(&self, scope: Scope, answer: Option<Value>) -> Result<Option<Kept>, StageError> {
+    pub(super) async fn run(&self, scope: Scope, answer: Option<Value>) -> Result<Option<Kept>, StageError> {
         let attempt = self.attempt(&scope);
         perform(&scope, &self.operations, attempt, answer.as_ref()).await?;
         let Some(returns) = &self.returns else { return Ok(None) };
@@ -72,7 +72,7 @@ impl Behaviour {
     }
 }
 
-pub fn thrown(error: Thrown) -> StageError {
+pub(super) fn thrown(error: Thrown) -> StageError {
     StageError::new(error.0)
 }
 
@@ -105,10 +105,11 @@ async fn one(
     };
     let key = text(operation, "key");
     match text(operation, "op").as_str() {
-        "set" => {
-            let value = compute("value")?.unwrap_or(Value::Null);
-            set(scope, &key, value, operation)?;
-        }
+        // A state holds no "no value": setting a key to it takes the key away (ENG-76).
+        "set" => match compute("value")? {
+            Some(value) => set(scope, &key, value, operation)?,
+            None => scope.delete(key.as_str())?,
+        },
         "update" => scope.update(key.as_str(), compute("value")?.unwrap_or(Value::Null))?,
         "append" => {
             let more = compute("values")?;

@@ -21,17 +21,17 @@ use crate::golden::text;
 type Problem = String;
 
 /// Builds charts by name, each once.
-pub struct Charts {
+pub(super) struct Charts {
     declared: Value,
     built: Arc<Mutex<HashMap<String, Chart>>>,
 }
 
 impl Charts {
-    pub fn of(scenario: &Value) -> Self {
+    pub(super) fn of(scenario: &Value) -> Self {
         Self { declared: scenario.get("charts").cloned().unwrap_or_default(), built: Arc::default() }
     }
 
-    pub fn chart(&self, name: &str) -> Result<Chart, Problem> {
+    pub(super) fn chart(&self, name: &str) -> Result<Chart, Problem> {
         if let Some(chart) = self.built.lock().ok().and_then(|built| built.get(name).cloned()) {
             return Ok(chart);
         }

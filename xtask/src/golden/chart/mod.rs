@@ -15,13 +15,17 @@ use serde_json::{Map, Value, json};
 
 mod behave;
 mod build;
+mod rows;
+mod standing;
 
 use super::judge::Observed;
 use super::{Played, text};
 use build::Charts;
+pub use rows::compare as rows;
+pub use standing::{Case, settle, structure};
 
 /// Makes all runs of a chart scenario.
-pub async fn play(scenario: &Value) -> Result<Played, String> {
+pub(super) async fn play(scenario: &Value) -> Result<Played, String> {
     let chart = Charts::of(scenario).chart("main")?;
     let executor = scenario.get("executor").cloned().unwrap_or_default();
     let watch = Arc::new(Watch::default());
@@ -99,6 +103,9 @@ fn options(executor: &Value, declared: &Value) -> Result<RunOptions, String> {
     if let Some(redaction) = executor.get("redaction") {
         options = options.redaction(policy(redaction)?);
     }
+    for recorder in rows::recorders(executor)? {
+        options = options.observe(recorder);
+    }
     Ok(options)
 }
 
@@ -151,7 +158,7 @@ fn observe(
 }
 
 /// Commits, inner commits and final state of a snapshot, in the form of `expect.json`.
-pub fn recorded(snapshot: &Value) -> Map<String, Value> {
+pub(super) fn recorded(snapshot: &Value) -> Map<String, Value> {
     let mut run = Map::new();
     let log = snapshot.get("commitLog").map_or_else(|| json!([]), bundles);
     run.insert("commits".to_owned(), log);

@@ -1,6 +1,6 @@
 //! First stage of the grouped model call: what crossed under an alias becomes writable, and the rest starts empty (AGT-44).
 
-use agentfootprint_record::conventions::state::{self, Reset, StateKey, When};
+use agentfootprint_record::conventions::state::{self, Reset, StateKey};
 use footprint::chart::SubflowEnd;
 use footprint::error::StageError;
 use footprint::scope::StateView;
@@ -75,11 +75,8 @@ fn leave(key: &StateKey, end: &SubflowEnd, out: &mut Object, evidence_gate: bool
     if key.name == state::SYSTEM_PROMPT_INJECTIONS && !evidence_gate {
         return;
     }
-    match (end.state.value(crossing.inner), crossing.when) {
-        (Some(value), _) => {
-            out.insert(key.name, value);
-        }
-        (None, When::Always | When::Present) => {}
+    if let (Some(value), _) = (end.state.value(crossing.inner), crossing.when) {
+        out.insert(key.name, value);
     }
 }
 
