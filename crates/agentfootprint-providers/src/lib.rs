@@ -42,7 +42,8 @@ mod key;
 pub mod mock;
 #[cfg(feature = "openai")]
 pub mod openai;
-#[cfg(all(test, feature = "http"))]
+#[cfg(test)]
+#[cfg(feature = "http")]
 mod testing;
 mod thinking;
 #[cfg(feature = "http")]
