@@ -8,6 +8,8 @@ use std::time::Duration;
 use agentfootprint_core::llm::{CallCx, LlmError, LlmErrorKind, LlmProvider, LlmRequest, TimeoutPhase};
 use async_trait::async_trait;
 use futures_util::{FutureExt, StreamExt, stream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use super::{KEY, answer_of, assert_clean, now, read_stream};
@@ -327,8 +329,15 @@ impl Wire {
         assert_clean(&error);
 
         // A server that does not speak TLS.
-        let server = ChunkServer::start(vec![b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()], End::Close).await;
-        let address = server.base_url.trim_end_matches("/v1").trim_start_matches("http://").to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        tokio::spawn(async move {
+            while let Ok((mut socket, _)) = listener.accept().await {
+                let mut hello = [0; 4096];
+                let _ = socket.read(&mut hello).await;
+                let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+            }
+        });
         let provider = self.networked(&format!("https://{address}"));
         let error = provider.complete(&self.request(), &CallCx::detached()).await.unwrap_err();
         assert_eq!(error.kind, LlmErrorKind::Network);
