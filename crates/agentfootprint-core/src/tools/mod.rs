@@ -54,8 +54,8 @@ pub use self::declare::{
     assert_needs, assert_owner, assert_result_ceiling, assert_result_columns, assert_result_kind,
     assert_wants,
 };
+pub(crate) use self::dispatch::{OutstandingConsent, dispatched, resume_batch, run_batch};
 pub use self::dispatch::{ToolFate, tool_fate};
-pub(crate) use self::dispatch::{resume_batch, run_batch};
 pub use self::dispatch_door::{InnerCallError, ToolDispatch};
 pub use self::envelope::{EnvelopeReading, ToolEffect, ToolEnvelope, read_envelope};
 pub use self::failure::{PauseRequest, ToolError, ToolFailure, ask_human, pause_here};
@@ -88,8 +88,10 @@ pub use self::provider::{
 pub use self::registry::ToolSetError;
 pub(crate) use self::registry::check_tool_set;
 pub use self::schema::ToolSchema;
-pub(crate) use self::sessions::tear_down;
-pub use self::sessions::{Cleanup, TeardownError, TeardownOptions, TeardownScope};
+pub use self::sessions::{
+    Cleanup, CloseReport, TeardownError, TeardownOptions, TeardownScope, tool_session_key,
+};
+pub(crate) use self::sessions::{Ends, ToolSessions, tear_down};
 pub use self::tool::{IntoTool, Tool, ToolHandler};
 pub(crate) use self::tooling::Tooling;
 pub use self::validate::{ArgIssue, ArgValidator, MAX_ISSUES, reduce_schema};

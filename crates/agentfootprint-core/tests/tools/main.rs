@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod basics;
+mod inside;
 mod parties;
 mod people;
 mod permissions;
