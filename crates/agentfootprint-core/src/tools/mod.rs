@@ -9,11 +9,15 @@
 //! | people | consent, questions and decisions |
 //! | permission | who may call what, decided outside the agent |
 //! | middleware | links that change, deny or ask about a call or its result |
+//! | catalog | what a catalogue of tools as a whole gets wrong |
+//! | chart_tool | a flowchart as a tool, with the records of its walks |
 //! | credentials | who vends them, and that they never reach a record |
 //! | dispatch | the pipeline itself, step by step |
 
 mod arms;
 mod builder;
+mod catalog;
+mod chart_tool;
 mod context;
 mod credentials;
 mod declare;
@@ -43,10 +47,18 @@ pub use agentfootprint_record::events::words::{
 };
 
 pub use self::builder::ToolBuilder;
+pub use self::catalog::{
+    CatalogFinding, CatalogReport, CatalogRule, CheckupFinding, CheckupKind, ContractCheckup, Severity,
+    analyze_tool_catalog, analyze_with, builtin_rules, tool_contract_checkup,
+};
+pub use self::chart_tool::{
+    FlowchartTool, InnerChartPaused, InnerOutcome, InnerRunRecord, InnerRunStore, flowchart_as_tool,
+};
 pub use self::context::ToolContext;
 pub use self::credentials::{
     ApiKey, Basic, Bearer, Credential, CredentialAccess, CredentialError, CredentialHeaders,
-    CredentialProvider, CredentialRequest, CredentialResponse, HeaderCredential, Secret,
+    CredentialProvider, CredentialRequest, CredentialResponse, CredentialRetry, HeaderCredential,
+    RetryingCredentials, Secret, StaticTokens, static_tokens, with_credential_retry,
 };
 pub use self::declare::{
     ColumnKind, ColumnType, CredentialNeed, RepeatedWhen, ResultCeiling, ResultClass, ToolDeclarations,

@@ -158,7 +158,7 @@ async fn cancelled_runs_do_not_touch_the_others() {
         let word = args["word"].as_str().unwrap_or_default().to_owned();
         let at: usize = word.trim_start_matches("word-").parse().unwrap();
         tokio::task::yield_now().await;
-        if at % 3 == 0 {
+        if at.is_multiple_of(3) {
             cx.cancel().cancelled().await;
         }
         format!("{word} of {}", cx.session_id().unwrap_or_default())
@@ -174,7 +174,7 @@ async fn cancelled_runs_do_not_touch_the_others() {
             let options = heard.on(RunOptions::new().session_id(format!("s-{at}")).cancel(token)).listen(
                 agentfootprint_record::events::Pattern::All,
                 move |event| {
-                    if at % 3 == 0 && event.name_str() == "agentfootprint.stream.tool_start" {
+                    if at.is_multiple_of(3) && event.name_str() == "agentfootprint.stream.tool_start" {
                         cancels.cancel();
                     }
                 },
@@ -185,7 +185,7 @@ async fn cancelled_runs_do_not_touch_the_others() {
     }
     for task in under_way {
         let (at, report, heard) = task.await.unwrap();
-        if at % 3 == 0 {
+        if at.is_multiple_of(3) {
             assert!(matches!(report.outcome, Err(RunError::Cancelled { .. })), "{at}");
             assert_eq!((heard.count("agent.turn_end"), heard.count("stream.tool_end")), (0, 0));
             assert_eq!(heard.count("integrity.disposition"), 1);

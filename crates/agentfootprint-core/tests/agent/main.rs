@@ -9,6 +9,8 @@ mod errors;
 mod events;
 mod limits;
 mod moments;
+mod output;
+mod promises;
 mod receipts;
 mod refusals;
 mod runs;
