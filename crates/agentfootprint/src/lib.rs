@@ -79,6 +79,10 @@ pub mod prelude {
     pub use agentfootprint_core::run::{RunError, RunInput, RunOptions, RunOutcome, RunReport, Runner};
     pub use agentfootprint_core::tools::{Tool, ToolContext, ToolError, ToolFailure, ToolOutput};
     pub use agentfootprint_macros::tool;
+    #[cfg(feature = "anthropic")]
+    pub use agentfootprint_providers::Anthropic;
+    #[cfg(feature = "gemini")]
+    pub use agentfootprint_providers::Gemini;
     #[cfg(feature = "openai")]
     pub use agentfootprint_providers::OpenAi;
     pub use agentfootprint_providers::mock::{Mock, MockReply};
@@ -89,4 +93,25 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use agentfootprint_core::tools::private::*;
+}
+
+/// The guides' snippets, compiled and run.
+#[cfg(doctest)]
+mod guides {
+    macro_rules! pages {
+        ($($name:ident = $file:literal),* $(,)?) => {
+            $(#[doc = include_str!(concat!("../../../docs/guides/", $file))] mod $name {})*
+        };
+    }
+    pages! {
+        tools = "tools.md",
+        context = "context.md",
+        people = "people.md",
+        watching = "watching.md",
+        recordings = "recordings.md",
+        models = "models.md",
+        many_runs = "many-runs.md",
+        engine = "engine.md",
+        readme = "../../README.md",
+    }
 }
