@@ -179,7 +179,8 @@ pub struct EffectDone {
 /// The work of an effect, as the port sees it.
 pub type EffectFn<'a> = Pin<Box<dyn Future<Output = EffectDone> + Send + 'a>>;
 
-/// Where effects happen. See the [module documentation](self).
+/// Where effects happen: whatever a run cannot recompute goes through here, in the fixed order its stages make it. [`Direct`] just
+/// calls; a durable engine puts a journal behind the same trait.
 #[async_trait]
 pub trait Effects: Send + Sync + 'static {
     /// Performs an effect, or answers from a journal.

@@ -68,7 +68,7 @@ async fn a_bad_tool_is_a_result() {
     assert!(run.recording().to_json().len() < 200_000, "what was cut is nowhere");
 }
 
-/// Proves AGT-17: a tool that never answers ends with the run's time, and the record says so.
+/// Proves AGT-17, AGT-99: a tool that never answers ends with the run's time, and the record says so.
 #[tokio::test(start_paused = true)]
 async fn a_hanging_tool_ends_with_the_runs_time() {
     let script = Script::new([look("c0"), calls(&[("c1", "hangs", json!({}))])]);

@@ -48,7 +48,7 @@ fn listeners_are_told_in_their_order() {
     assert_eq!(*log.lock().unwrap(), ["name", "again"]);
 }
 
-/// Proves EVT-12: a dropped subscription, a cancelled one and a removed one hear nothing more.
+/// Proves EVT-12, AGT-5: a dropped subscription, a cancelled one and a removed one hear nothing more.
 #[test]
 fn a_subscription_ends_in_each_of_its_ways() {
     let (hub, log) = (EventHub::new(), Log::default());

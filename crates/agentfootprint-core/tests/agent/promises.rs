@@ -152,7 +152,7 @@ async fn the_reasons_of_a_route_differ() {
     );
 }
 
-/// Proves AGT-78, AGT-79, AGT-85: with a limit of n the n-th call's requests are not executed; the wrap-up is the call n + 1, and
+/// Proves AGT-78, AGT-79, AGT-85, TOOL-112: with a limit of n the n-th call's requests are not executed; the wrap-up is the call n + 1, and
 /// neither the half-sentence nor its calls enter the conversation.
 #[tokio::test]
 async fn a_wrap_up_leaves_the_half_sentence_out() {
