@@ -17,7 +17,7 @@ use super::output::{DEFAULT_NAME, Fallback, MAX_RETRIES, Output, OutputStrategy}
 use super::records::base_piece;
 use super::{Agent, chart};
 use crate::injection::{Injection, Instruction, IntoInjection};
-use crate::tools::{Tool, check_tool_set};
+use crate::tools::{Tool, ToolSessions, check_tool_set};
 
 /// Iterations above which a build warns once.
 const MANY_ITERATIONS: u32 = 100;
@@ -74,6 +74,7 @@ pub(super) fn build(mut builder: AgentBuilder) -> Result<Agent, AgentBuildErrors
         provider: builder.provider,
         model: builder.model,
         options: builder.options,
+        sessions: ToolSessions::default(),
     });
     match chart::build(&core) {
         Ok(chart) => Ok(Agent::assemble(core, chart, builder.hub, builder.recorders)),

@@ -17,8 +17,8 @@ use super::records::{Piece, system_piece};
 use crate::injection::{CachePolicy, Injection};
 use crate::llm::{Capabilities, LlmProvider, ThinkingHandler};
 use crate::run::{IntegrityCheck, IntegrityLedger};
-use crate::tools::Tool;
 use crate::tools::Tooling;
+use crate::tools::{Tool, ToolSessions};
 
 /// The base system prompt, with its record built once.
 pub(crate) struct BasePrompt {
@@ -47,6 +47,8 @@ pub(crate) struct AgentCore {
     pub(crate) cache_strategy: Arc<dyn CacheStrategy>,
     pub(crate) configure: Option<ConfigureFn>,
     pub(crate) index: Index,
+    /// What tools left open beyond a call: it belongs to turns and sessions, not to a run.
+    pub(crate) sessions: ToolSessions,
 }
 
 /// What is looked up by id, built once.

@@ -37,6 +37,7 @@ pub(crate) mod receipt;
 pub(crate) mod records;
 pub(crate) mod reports;
 pub(crate) mod request;
+mod sessions;
 mod settle;
 pub(crate) mod slot;
 pub(crate) mod stages;

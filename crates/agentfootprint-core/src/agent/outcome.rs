@@ -40,13 +40,22 @@ fn reliability(from: &Object) -> Option<RunError> {
 }
 
 fn policy_halt(from: &Object) -> Option<RunError> {
+    let history = from.get(state::HISTORY).and_then(Value::as_array).cloned().unwrap_or_default();
+    let target = text(from, state::POLICY_HALT_TARGET).unwrap_or_default();
+    let mut sequence = crate::tools::dispatched(&history).to_value().as_array().cloned().unwrap_or_default();
+    let mut proposed = Object::new();
+    proposed.insert("name", Value::from(target.clone()));
+    proposed.insert("args", from.get(state::POLICY_HALT_ARGS).cloned().unwrap_or_default());
+    sequence.push(Value::from(proposed));
     let iteration = from.get(state::POLICY_HALT_ITERATION).and_then(Value::as_u64).unwrap_or_default();
     Some(RunError::PolicyHalt {
         reason: text(from, state::POLICY_HALT_REASON)?,
-        target: text(from, state::POLICY_HALT_TARGET).unwrap_or_default(),
+        target,
         iteration: u32::try_from(iteration).unwrap_or(u32::MAX),
         checker_id: text(from, state::POLICY_HALT_CHECKER_ID),
         tell_llm: text(from, state::POLICY_HALT_TELL_LLM),
+        sequence: Value::from(sequence),
+        history: Value::from(history),
     })
 }
 

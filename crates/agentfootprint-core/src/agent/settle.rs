@@ -18,8 +18,8 @@ use super::output::OutputStrategy;
 use super::{Agent, manifest, outcome};
 use crate::run::launch::{Dials, Launch, Leg, launch};
 use crate::run::{
-    AgentRunCheckpoint, DeliveryError, PauseOutcome, Restored, RunContext, RunError, RunHandle, RunInput,
-    RunOptions, RunOutcome, RunRecord, RunRefusal, RunReport, StartMaterial, lock,
+    AgentRunCheckpoint, DeliveryError, PauseOutcome, Restored, RunContext, RunError, RunHandle, RunIdentity,
+    RunInput, RunOptions, RunOutcome, RunRecord, RunRefusal, RunReport, StartMaterial, lock,
 };
 
 /// Starts a turn.
@@ -106,7 +106,12 @@ pub(super) fn resume(
         });
         open(&core, run);
     });
-    let identity = checkpoint.shared_state.get(state::RUN_IDENTITY).and_then(|value| value.decode().ok());
+    let from_session = checkpoint.shared_state.contains_key(state::RUN_IDENTITY_SOURCE);
+    options.inherited = checkpoint
+        .shared_state
+        .get(state::RUN_IDENTITY)
+        .and_then(|value| value.decode().ok())
+        .map(|identity| RunIdentity::inherited(identity, from_session));
     let message = checkpoint
         .shared_state
         .get(state::USER_MESSAGE)
@@ -119,7 +124,7 @@ pub(super) fn resume(
     });
     let leg = Leg::Resumed(Box::new(checkpoint), answer);
     let explicit = options.identity.clone();
-    launch(declared(agent, StartMaterial::fresh(message), explicit.or(identity), leg, open), options)
+    launch(declared(agent, StartMaterial::fresh(message), explicit, leg, open), options)
 }
 
 /// A value that must be an object in an event.
@@ -252,6 +257,9 @@ fn resolve(
         return Ok(RunOutcome::Paused(Box::new(PauseOutcome::new(checkpoint.clone(), data))));
     }
     if let Some(error) = outcome::failure_in(final_state) {
+        return Err(error);
+    }
+    if let Some(error) = run.consent.refusal() {
         return Err(error);
     }
     match report.outcome() {

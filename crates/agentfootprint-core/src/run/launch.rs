@@ -88,8 +88,10 @@ pub(crate) fn launch<T: Send + 'static>(
     let (clock, ids) = (effects.clock(), effects.ids());
     let now = clock.now_ms();
     let run_id = ids.run_id(now);
-    let identity =
-        RunIdentity::resolve(launch.identity.or(options.identity), options.session_id.clone(), &run_id);
+    let identity = match (launch.identity.or(options.identity), options.inherited) {
+        (None, Some(inherited)) => inherited,
+        (named, _) => RunIdentity::resolve(named, options.session_id.clone(), &run_id),
+    };
     let mut facts = RunFacts::new(&*run_id, [launch.owner]);
     facts.trace_id = options.trace_id.clone();
     facts.correlation_id = options.correlation_id.clone();
@@ -161,6 +163,7 @@ pub(crate) fn launch<T: Send + 'static>(
     probe.attach(run.handle());
     let (driven, open, settle) = (Arc::clone(&context), launch.open, launch.settle);
     let drive = Box::pin(async move {
+        driven.begin_leg().await;
         open(&driven);
         let report = run.await;
         let report = settle(Arc::clone(&driven), report).await;

@@ -25,8 +25,8 @@ pub use builder::RunBuilder;
 pub use checkpoint::{AgentRunCheckpoint, CHECKPOINT_VERSION, FailurePhase, FailurePoint};
 pub use context::{DurabilityBarrier, RunContext};
 pub use effects::{
-    Direct, EffectFailure, EffectFn, EffectKind, EffectOutcome, EffectRecord, EffectSpec, Effects, IdSource,
-    ProcessIds, Reexecution, SequentialIds,
+    Direct, EffectDone, EffectFailure, EffectFn, EffectKind, EffectOutcome, EffectRecord, EffectSpec,
+    Effects, IdSource, ProcessIds, Reexecution, SequentialIds,
 };
 pub use error::{DeliveryError, NoConversationReason, RunError, RunRefusal};
 pub use handle::{RunHandle, RunProbe, RunRemote};
@@ -38,7 +38,7 @@ pub use report::{AnswerError, PauseOutcome, RunFailure, RunOutcome, RunRecord, R
 pub use runner::{ChartRunner, Runner, UiGroup};
 
 pub(crate) use context::{CANCELLED, StageCx, lock, millis};
-pub(crate) use effects::Journaled;
+pub(crate) use effects::{Journaled, Performed, Trail, said};
 pub(crate) use identity::identity_value;
 pub(crate) use input::{Restored, StartMaterial};
 pub(crate) use state::message;

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::DurabilityBarrier;
 use super::effects::{Effects, IdSource};
 use super::handle::RunProbe;
+use super::identity::RunIdentity;
 use crate::events::{EventHub, Listener};
 
 /// Attaches something to a run before its first stage.
@@ -33,6 +34,8 @@ pub struct RunOptions {
     pub(crate) trace_id: Option<Str>,
     pub(crate) identity: Option<MemoryIdentity>,
     pub(crate) turn_id: Option<Str>,
+    /// Who the turn acts for that a resumed leg goes on with.
+    pub(crate) inherited: Option<RunIdentity>,
     pub(crate) max_iterations: Option<u64>,
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) timeout: Option<Duration>,
