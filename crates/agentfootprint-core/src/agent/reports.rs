@@ -21,6 +21,11 @@ impl RunReports {
     pub(crate) fn of(cx: &StageCx) -> Self {
         Self { run: Arc::clone(&cx.run), step: cx.address() }
     }
+
+    /// The sink of a call that no agent makes.
+    pub(crate) fn at(run: Arc<RunContext>, step: RuntimeStageId) -> Self {
+        Self { run, step }
+    }
 }
 
 impl ReportSink for RunReports {

@@ -52,6 +52,8 @@ pub struct RunContext {
     pub(crate) start: StartMaterial,
     pub(crate) integrity: Mutex<IntegrityLedger>,
     pub(crate) ordinals: AtomicU64,
+    /// The compositions that are under way in this run.
+    pub(crate) compositions: crate::compose::Compositions,
     turns: Mutex<HashMap<Str, Arc<AgentTurn>>>,
 }
 
@@ -87,6 +89,7 @@ impl RunContext {
             start: parts.start,
             integrity: Mutex::new(parts.integrity),
             ordinals: AtomicU64::new(0),
+            compositions: crate::compose::Compositions::default(),
             turns: Mutex::new(HashMap::new()),
         }
     }
@@ -306,7 +309,7 @@ pub(crate) fn run_of(scope: &Scope) -> Result<Arc<RunContext>, StageError> {
 }
 
 /// What an address has in front of `local_path`: where the agent is mounted, `""` at the root.
-fn mount_prefix<'a>(address: &'a RuntimeStageId, local_path: &str) -> &'a str {
+pub(crate) fn mount_prefix<'a>(address: &'a RuntimeStageId, local_path: &str) -> &'a str {
     let stage = address.stage_id();
     stage.strip_suffix(local_path).map_or(stage, |prefix| prefix.trim_end_matches('/'))
 }

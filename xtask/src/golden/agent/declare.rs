@@ -32,7 +32,7 @@ const KNOWN: &[&str] = &[
     "configure",
 ];
 
-pub(super) fn agent(scenario: &Value, provider: impl LlmProvider) -> Result<Agent, String> {
+pub(in crate::golden) fn agent(scenario: &Value, provider: impl LlmProvider) -> Result<Agent, String> {
     let declared = scenario.get("agent").cloned().unwrap_or_default();
     if let Some(unknown) = declared
         .as_object()

@@ -12,6 +12,9 @@ use serde_json::{Map, Value, json};
 mod declare;
 mod provider;
 
+pub(super) use declare::agent as declared;
+pub(super) use provider::{provider, request};
+
 use super::chart::recorded;
 use super::judge::Observed;
 use super::{Played, text};
@@ -167,7 +170,7 @@ fn outcome(run: &RecordedRun<String>, carried: &mut Carried) -> Result<Value, St
     })
 }
 
-fn failed(error: &RunError) -> Value {
+pub(super) fn failed(error: &RunError) -> Value {
     let mut out = Map::new();
     out.insert("name".to_owned(), json!(error.name()));
     if let Some(code) = error.code() {
@@ -197,7 +200,7 @@ fn extra(run: &RecordedRun<String>, declared: &Value) -> Map<String, Value> {
     out
 }
 
-fn options(declared: &Value) -> RunOptions {
+pub(super) fn options(declared: &Value) -> RunOptions {
     let given = declared.get("options").cloned().unwrap_or_default();
     let mut options = RunOptions::new();
     let word = |key: &str| given.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -223,7 +226,7 @@ fn options(declared: &Value) -> RunOptions {
     options
 }
 
-fn parse(text: &str) -> Result<Value, String> {
+pub(super) fn parse(text: &str) -> Result<Value, String> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     deserializer.disable_recursion_limit();
     serde::Deserialize::deserialize(&mut deserializer).map_err(|error| error.to_string())

@@ -8,7 +8,7 @@ use crate::golden::expr::template;
 use crate::golden::text;
 
 /// The mock a scenario describes, and where its requests are kept.
-pub(super) fn provider(scenario: &Value) -> Result<(Mock, MockRequests), String> {
+pub(in crate::golden) fn provider(scenario: &Value) -> Result<(Mock, MockRequests), String> {
     let declared = scenario.get("provider").cloned().unwrap_or_default();
     let declared = match declared.get("ref").and_then(Value::as_str) {
         Some(name) => scenario
@@ -71,7 +71,7 @@ fn from<T: serde::de::DeserializeOwned>(declared: &Value) -> Result<T, String> {
 }
 
 /// A request in the form of `expect.json`.
-pub(super) fn request(request: &LlmRequest) -> Value {
+pub(in crate::golden) fn request(request: &LlmRequest) -> Value {
     let mut out = Map::new();
     out.insert("by".to_owned(), json!("main"));
     out.insert("model".to_owned(), json!(&*request.model));
