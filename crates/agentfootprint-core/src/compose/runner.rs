@@ -184,7 +184,8 @@ impl<T: Send + 'static> Core<T> {
             dials: Dials {
                 max_iterations: shared.needs.passes.max(LEAST_PASSES),
                 read_tracking: Tracking::Summary,
-                commit_values: CommitValues::Delta,
+                // As recorded; `RunOptions::commit_values` turns to deltas.
+                commit_values: CommitValues::Full,
                 write_provenance: WriteProvenance::Off,
                 delivery: Delivery::Inline,
                 queue: None,
