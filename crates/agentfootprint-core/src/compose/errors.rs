@@ -24,7 +24,7 @@ pub enum ComposeError {
         why: String,
     },
     /// Two members of one id.
-    #[error("two {what}s are called `{id}`; ids are unique among siblings")]
+    #[error("the {what} id `{id}` is given twice; ids are unique among siblings")]
     Duplicate {
         /// What they are.
         what: &'static str,
@@ -46,7 +46,7 @@ pub enum ComposeError {
         fix: &'static str,
     },
     /// Fewer members than it needs.
-    #[error("{found} {what} declared; at least {needed} are needed, otherwise use {instead}")]
+    #[error("{found} of at least {needed} {what} declared; for fewer use {instead}")]
     TooFew {
         /// What there are too few of.
         what: &'static str,

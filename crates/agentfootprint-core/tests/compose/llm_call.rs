@@ -81,7 +81,10 @@ async fn a_slot_over_budget_is_only_reported() {
 #[tokio::test]
 async fn inputs_are_refused_by_shape_and_options_reach_the_meta() {
     let call = wrapping("x");
-    for (input, shape) in [(RunInput::from("  "), "blank text"), (RunInput::of_value(json!({"a": "secret"})), "a value (object)")] {
+    for (input, shape) in [
+        (RunInput::from("  "), "blank text"),
+        (RunInput::of_value(json!({"a": "secret"})), "a value (object)"),
+    ] {
         let refused = call.start(input, RunOptions::new()).unwrap_err().to_string();
         assert!(refused.contains("LLMCall.run") && refused.contains(shape), "{refused}");
         assert!(!refused.contains("secret"));

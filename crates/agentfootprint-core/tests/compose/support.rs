@@ -138,7 +138,9 @@ pub(crate) fn asking(name: &'static str) -> Agent {
         .description("Asks a person.")
         .input_schema(json!({"type": "object"}))
         .handler(|args: Value, _cx| async move {
-            Err::<String, _>(ask_human(json!({ "question": (args.get("question").cloned().unwrap_or_default()) })))
+            Err::<String, _>(ask_human(
+                json!({ "question": (args.get("question").cloned().unwrap_or_default()) }),
+            ))
         })
         .build()
         .unwrap();
@@ -170,7 +172,9 @@ pub(crate) struct Heard(Arc<Mutex<Vec<Value>>>);
 
 impl Heard {
     pub(crate) fn options(&self) -> RunOptions {
-        self.on(RunOptions::new().clock(Arc::new(ManualClock::new(1000))).ids(Arc::new(SequentialIds::default())))
+        self.on(RunOptions::new()
+            .clock(Arc::new(ManualClock::at(1000)))
+            .ids(Arc::new(SequentialIds::default())))
     }
 
     pub(crate) fn on(&self, options: RunOptions) -> RunOptions {

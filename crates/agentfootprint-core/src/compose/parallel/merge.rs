@@ -276,9 +276,8 @@ fn outcomes(cx: &Cx, branches: &[DeclaredBranch]) -> Result<BranchOutcomes, Stag
 /// The failure that names every branch that failed.
 fn branches_failed(facts: &Facts, of: usize, failed: &[(&str, &BranchFailure)]) -> StageError {
     let list: Vec<String> = failed.iter().map(|(id, failure)| format!("`{id}` ({failure})")).collect();
-    let plural = if failed.len() == 1 { "branch" } else { "branches" };
     StageError::new(format!(
-        "Parallel `{}`: {} of {of} {plural} failed: {}",
+        "Parallel `{}`: {} of {of} branches failed: {}",
         facts.id,
         failed.len(),
         list.join(", ")
