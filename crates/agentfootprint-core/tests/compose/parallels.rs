@@ -1,5 +1,5 @@
 use agentfootprint_core::compose::{BranchOptions, LlmMerge, Parallel};
-use agentfootprint_core::run::{ChartRunner as _, RunError, Runner};
+use agentfootprint_core::run::{ChartRunner as _, RunError};
 
 use crate::support::*;
 

@@ -22,42 +22,46 @@ use crate::llm::{LlmProvider, LlmRequest};
 
 /// The texts of all branches, in declaration order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BranchResults(IndexMap<Str, Str>);
+pub struct BranchResults {
+    texts: IndexMap<Str, Str>,
+    /// What an id that is none reads as.
+    none: Str,
+}
 
 impl BranchResults {
     /// The text of a branch, when there is one of this id.
     pub fn get(&self, id: &str) -> Option<&str> {
-        self.0.get(id).map(|text| &**text)
+        self.texts.get(id).map(|text| &**text)
     }
 
     /// Branch ids with their texts.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(id, text)| (&**id, &**text))
+        self.texts.iter().map(|(id, text)| (&**id, &**text))
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.texts.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.texts.is_empty()
     }
 }
 
 impl Index<&str> for BranchResults {
-    type Output = str;
+    type Output = Str;
 
     /// The text of a branch; of an id that is none, the empty text.
-    fn index(&self, id: &str) -> &str {
-        self.get(id).unwrap_or_default()
+    fn index(&self, id: &str) -> &Str {
+        self.texts.get(id).unwrap_or(&self.none)
     }
 }
 
 impl FromIterator<(Str, Str)> for BranchResults {
     fn from_iter<I: IntoIterator<Item = (Str, Str)>>(entries: I) -> Self {
-        Self(entries.into_iter().collect())
+        Self { texts: entries.into_iter().collect(), none: Str::default() }
     }
 }
 
@@ -163,14 +167,14 @@ impl std::fmt::Debug for LlmMerge {
 }
 
 /// Merges texts; the message of the parallel is there for merges that belong to a pattern.
-type MergeFn = Arc<dyn Fn(&BranchResults, &str) -> Result<String, String> + Send + Sync>;
+type MergeFn = Arc<dyn Fn(&BranchResults, &str) -> Result<Str, String> + Send + Sync>;
 
 /// How a parallel merges.
 #[derive(Clone)]
 pub(crate) enum Merge {
     Fn(MergeFn),
     Llm(Arc<LlmMerge>),
-    Outcomes(Arc<dyn Fn(&BranchOutcomes) -> String + Send + Sync>),
+    Outcomes(Arc<dyn Fn(&BranchOutcomes) -> Str + Send + Sync>),
 }
 
 impl Merge {
@@ -237,10 +241,9 @@ async fn merged(
     let texts =
         || outcomes.answered().map(|(id, text)| (Str::from(id), Str::from(text))).collect::<BranchResults>();
     let answer: Str = match merge {
-        Merge::Outcomes(merge) => merge(&outcomes).into(),
+        Merge::Outcomes(merge) => merge(&outcomes),
         Merge::Fn(merge) => merge(&texts(), &message)
-            .map_err(|why| StageError::new(format!("the merge of Parallel `{}` failed: {why}", facts.id)))?
-            .into(),
+            .map_err(|why| StageError::new(format!("the merge of Parallel `{}` failed: {why}", facts.id)))?,
         Merge::Llm(merge) => {
             let request = merge.request(&message, &texts());
             model::ask(&cx.run, cx.address(), &merge.provider, &request, false).await?.content.into()

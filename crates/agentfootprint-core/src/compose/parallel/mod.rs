@@ -151,21 +151,24 @@ impl ParallelBuilder {
 
     /// The answer is what this makes of the branches' texts. Every branch must answer: a failed one fails the run, and the
     /// error names all that failed.
-    pub fn merge_with_fn(self, merge: impl Fn(&BranchResults) -> String + Send + Sync + 'static) -> Self {
-        self.merge_try(move |results| Ok(merge(results)))
+    pub fn merge_with_fn<R: Into<Str>>(
+        self,
+        merge: impl Fn(&BranchResults) -> R + Send + Sync + 'static,
+    ) -> Self {
+        self.merge_try(move |results| Ok(merge(results).into()))
     }
 
     /// The same with a function that may refuse to merge; its text becomes the run's error.
-    pub fn merge_with_fn_try<E: std::fmt::Display>(
+    pub fn merge_with_fn_try<R: Into<Str>, E: std::fmt::Display>(
         self,
-        merge: impl Fn(&BranchResults) -> Result<String, E> + Send + Sync + 'static,
+        merge: impl Fn(&BranchResults) -> Result<R, E> + Send + Sync + 'static,
     ) -> Self {
-        self.merge_try(move |results| merge(results).map_err(|error| error.to_string()))
+        self.merge_try(move |results| merge(results).map(Into::into).map_err(|error| error.to_string()))
     }
 
     fn merge_try(
         self,
-        merge: impl Fn(&BranchResults) -> Result<String, String> + Send + Sync + 'static,
+        merge: impl Fn(&BranchResults) -> Result<Str, String> + Send + Sync + 'static,
     ) -> Self {
         self.merging("merge_with_fn", Merge::Fn(Arc::new(move |results, _| merge(results))))
     }
@@ -177,10 +180,11 @@ impl ParallelBuilder {
 
     /// The answer is what this makes of what became of each branch: failures are for the function to judge. A branch that is
     /// [required](BranchOptions::required) still fails the run.
-    pub fn merge_outcomes_with_fn(
+    pub fn merge_outcomes_with_fn<R: Into<Str>>(
         self,
-        merge: impl Fn(&BranchOutcomes) -> String + Send + Sync + 'static,
+        merge: impl Fn(&BranchOutcomes) -> R + Send + Sync + 'static,
     ) -> Self {
+        let merge = move |outcomes: &BranchOutcomes| merge(outcomes).into();
         self.merging("merge_outcomes_with_fn", Merge::Outcomes(Arc::new(merge)))
     }
 

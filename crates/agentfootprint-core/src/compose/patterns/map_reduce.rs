@@ -118,7 +118,7 @@ fn merge(reduce: Reduce) -> Merge {
                 .filter(|(at, _)| is_filled(message, *at))
                 .map(|(_, (_, text))| text)
                 .collect();
-            Ok(reduce(&texts))
+            Ok(reduce(&texts).into())
         })),
         Reduce::Llm(merge) => Merge::Llm(Arc::new(merge.showing(is_filled))),
     }
