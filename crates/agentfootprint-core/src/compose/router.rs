@@ -286,21 +286,17 @@ fn decide(cx: &Cx, roster: &[RosterEntry], id: &Str) -> Result<Value, StageError
         Some(text) => text,
         None => cx.text(ROUTED)?,
     };
+    // Every field every time: where the record crosses a mount, what it does not have would stay from the one before.
+    let or_null = |text: &Option<Str>| text.clone().map_or(Value::Null, Value::from);
     let mut record = Object::new();
-    if let Some(agent) = &decision.agent {
-        record.insert("agentId", Value::from(agent.clone()));
-    }
+    record.insert("agentId", or_null(&decision.agent));
     record.insert("message", Value::from(text.clone()));
-    if let Some(reason) = &decision.reason {
-        record.insert("reason", Value::from(reason.clone()));
-    }
-    if let Some(in_roster) = in_roster {
-        record.insert("inRoster", Value::from(in_roster));
-    }
+    record.insert("reason", or_null(&decision.reason));
+    record.insert("inRoster", Value::from(in_roster.unwrap_or_default()));
     cx.set(DECISION, record)?;
     cx.emit(|| {
         let mut evidence = Object::new();
-        evidence.insert("reason", decision.reason.clone().map_or(Value::Null, Value::from));
+        evidence.insert("reason", or_null(&decision.reason));
         if let Some(in_roster) = in_roster {
             evidence.insert("inRoster", Value::from(in_roster));
         }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use agentfootprint_record::conventions::ids;
-use agentfootprint_record::events::words::CompositionKind;
+use agentfootprint_record::events::words::{CompositionKind, CompositionStatus};
 use footprint::chart::{Chart, Stage};
 use footprint::error::StageError;
 use footprint::scope::StateView;
@@ -13,14 +13,18 @@ use footprint::value::{Object, Str, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::cx::{CURRENT, Cx, finalize, stage};
+use super::cx::{Cx, stage};
 use super::errors::{ComposeError, ComposeErrors, Problems, chart_failed};
-use super::member::{Member, message, one};
+use super::member::{MESSAGE, Member, message, one};
 use super::open::Facts;
 use super::runner::{Core, Parts, runner};
 use crate::run::{ChartRunner, RunBuilder, RunError, RunInput, RunNeeds, Runner, UiGroup};
 
 const KIND: &str = "Workflow";
+/// What the workflow was started with.
+const INPUT: &str = "input";
+/// What the steps answered, by their number. An answer has a key of its own: objects under one key would be joined.
+const RESULTS: &str = "results";
 const DEFAULT_ID: &str = "workflow";
 /// The one stage of a step that is a function.
 const FUNCTION: &str = "apply";
@@ -199,7 +203,8 @@ impl<A, B: DeserializeOwned + Send + 'static> WorkflowBuilder<A, B> {
         }
         problems.into_result(KIND, &self.id)?;
         let facts = Facts { kind: CompositionKind::Sequence, id: self.id.clone(), name: self.name.clone() };
-        let mut chart = Chart::builder(seed(&facts, self.steps.len()));
+        let count = self.steps.len();
+        let mut chart = Chart::builder(seed(&facts, count));
         let mut extra = Object::new();
         extra.insert("form", Value::from(KIND));
         let mut group = UiGroup::new("Sequence", self.id.clone(), self.name, Some(Value::from(extra)));
@@ -208,9 +213,9 @@ impl<A, B: DeserializeOwned + Send + 'static> WorkflowBuilder<A, B> {
             let member = Member::new((at + 1).to_string(), runner);
             group.members.push((member.id.clone(), member.runner.ui_group()));
             needs = needs.with(member.runner.needs());
-            chart = chart.mount(mount(&member));
+            chart = chart.mount(mount(&member, at));
         }
-        let chart = chart.then(finalize(&facts, CURRENT)).build().map_err(chart_failed(KIND, &self.id))?;
+        let chart = chart.then(finish(&facts, count)).build().map_err(chart_failed(KIND, &self.id))?;
         let id = self.id;
         let core = Core::of_values(Parts { word: KIND, chart, group, needs }, move |value: Value| {
             decoded::<B>(&value).map_err(|error| RunError::Stage {
@@ -228,19 +233,45 @@ fn seed(facts: &Facts, count: usize) -> Stage {
         let facts = facts.clone();
         async move {
             cx.enter(&facts, count);
-            cx.set(CURRENT, cx.value())
+            cx.set(INPUT, cx.value())?;
+            cx.set(RESULTS, Object::new())
         }
     })
     .named("Initialize")
     .describe(format!("Sequence: {count} typed steps"))
 }
 
-fn mount(member: &Member) -> footprint::chart::Mount {
+/// What the step of this number answered; of number 0, what the workflow was started with.
+fn answered(number: usize, read: impl Fn(&str) -> Option<Value>) -> Value {
+    let found = match number {
+        0 => read(INPUT),
+        number => read(RESULTS).and_then(|results| results.get(&number.to_string()).cloned()),
+    };
+    found.unwrap_or_default()
+}
+
+/// Hands over what the last step answered.
+fn finish(facts: &Facts, count: usize) -> Stage {
+    let facts = facts.clone();
+    stage(ids::FINALIZE, move |cx: Cx| {
+        let facts = facts.clone();
+        async move {
+            let results = cx.get(RESULTS)?;
+            cx.exit(&facts, CompositionStatus::Ok);
+            Ok(answered(count, |_| results.clone()))
+        }
+    })
+    .named("Finalize")
+    .describe("hands over the answer")
+}
+
+fn mount(member: &Member, before: usize) -> footprint::chart::Mount {
+    let id = member.id.clone();
     let name = format!("step {} (`{}`)", member.id, member.runner.id());
     member.mount(
         ids::sequence_step(&member.id),
-        move |parent: &StateView| handed(&parent.value(CURRENT).unwrap_or_default(), &name),
-        |answer, _, _| Ok(one(CURRENT, answer)),
+        move |parent: &StateView| handed(&answered(before, |key| parent.value(key)), &name),
+        move |answer, _, _| Ok(one(RESULTS, one(&id, answer))),
     )
 }
 
@@ -280,7 +311,7 @@ impl Function {
 
     /// Hands its message on.
     pub(crate) fn identity(id: &str) -> Result<Self, ComposeError> {
-        Self::new(id.into(), Ok)
+        Self::of_text(id, |text| Ok(text.to_owned()))
     }
 
     /// From text to text.
@@ -289,7 +320,8 @@ impl Function {
         apply: impl Fn(&str) -> Result<String, String> + Send + Sync + 'static,
     ) -> Result<Self, ComposeError> {
         Self::new(id.into(), move |value| {
-            let text = value.as_str().unwrap_or_default();
+            // What travels beside a message is not the function's business.
+            let text = value.get(MESSAGE).unwrap_or(&value).as_str().unwrap_or_default();
             apply(text).map(Value::from).map_err(StageError::new)
         })
     }

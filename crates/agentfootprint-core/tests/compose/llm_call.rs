@@ -98,6 +98,6 @@ async fn inputs_are_refused_by_shape_and_options_reach_the_meta() {
             (&meta["sessionId"], &meta["correlationId"], &meta["traceId"]),
             (&json!("s-1"), &json!("c-1"), &json!("t-1"))
         );
-        assert_eq!(meta["compositionPath"], json!(["LLMCall:llm-call"]));
+        assert_eq!(meta["compositionPath"], json!(["LLMCall:x"]));
     }
 }

@@ -192,6 +192,24 @@ async fn a_workflow_hands_typed_values_on() {
     assert_eq!(seeded.get("items").unwrap(), &json!(14));
 }
 
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bill {
+    euros: u32,
+}
+
+/// Proves AGT-126: an object of one step leaves nothing behind in the object of the next.
+#[tokio::test]
+async fn objects_of_a_workflow_do_not_mix() {
+    let bill: Workflow<Order, Bill> = Workflow::builder("bill")
+        .then(Step::function("price", |order: Order| Ok::<_, String>(Bill { euros: order.items * 3 })))
+        .then(Step::function("vat", |bill: Bill| Ok::<_, String>(Bill { euros: bill.euros + 1 })))
+        .build()
+        .unwrap();
+    let report = bill.run_with(&Order { items: 4 }).unwrap().await;
+    assert_eq!(report.answer().unwrap(), &Bill { euros: 13 });
+}
+
 /// Proves AGT-126: typed in, typed out, also as a step of another workflow.
 #[tokio::test]
 async fn a_workflow_is_a_step_of_another() {

@@ -52,8 +52,8 @@ async fn branches_run_side_by_side_and_a_function_merges() {
     let starts = heard.steps("stream");
     let order: Vec<&str> = starts.iter().map(|step| step.split('/').next().unwrap()).collect();
     assert_eq!(
-        order,
-        ["stream.llm_start a", "stream.llm_start b", "stream.llm_end a", "stream.llm_end b"],
+        order[..2],
+        ["stream.llm_start a", "stream.llm_start b"],
         "both calls are under way before either ends"
     );
     assert_eq!(panel.ui_group().extra.unwrap(), json!({"mergeStrategy": "fn"}));
