@@ -11,13 +11,25 @@
     feature = "openai",
     doc = "| [`openai`] | `openai` | OpenAI, Azure OpenAI, and every compatible server |"
 )]
+#![cfg_attr(feature = "anthropic", doc = "| [`anthropic`] | `anthropic` | Anthropic's Messages API |")]
+#![cfg_attr(feature = "gemini", doc = "| [`gemini`] | `gemini` | Google's Gemini, through the Gemini API or Vertex AI |")]
 #![cfg_attr(feature = "http", doc = "| [`http`] | `http` | the shared transport |")]
 //!
 //! Nothing here registers itself anywhere: a provider is a value, given to whoever should use it.
 
+#[cfg(feature = "http")]
+mod address;
+#[cfg(feature = "anthropic")]
+pub mod anthropic;
+#[cfg(feature = "http")]
+mod credential;
 mod env;
 #[cfg(feature = "http")]
+mod finish;
+#[cfg(feature = "http")]
 pub mod frames;
+#[cfg(feature = "gemini")]
+pub mod gemini;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "http")]
@@ -27,11 +39,19 @@ mod key;
 pub mod mock;
 #[cfg(feature = "openai")]
 pub mod openai;
+#[cfg(all(test, feature = "http"))]
+mod testing;
 mod thinking;
 #[cfg(feature = "http")]
 mod tool_args;
+#[cfg(any(feature = "anthropic", feature = "gemini"))]
+mod tool_name;
 
+#[cfg(feature = "anthropic")]
+pub use anthropic::Anthropic;
 pub use env::EnvVars;
+#[cfg(feature = "gemini")]
+pub use gemini::Gemini;
 #[cfg(feature = "http")]
 pub use key::Key;
 pub use mock::Mock;

@@ -12,20 +12,20 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use agentfootprint_record::MemoryIdentity;
 /// let ann = MemoryIdentity::conversation("c-7").principal("ann");
-/// assert_eq!(serde_json::to_string(&ann)?, r#"{"principal":"ann","conversationId":"c-7"}"#);
+/// assert_eq!(serde_json::to_string(&ann)?, r#"{"conversationId":"c-7","principal":"ann"}"#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryIdentity {
-    /// The organisation, when stated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tenant: Option<Str>,
+    /// The conversation.
+    pub conversation_id: Str,
     /// The person or service, when stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<Str>,
-    /// The conversation.
-    pub conversation_id: Str,
+    /// The organisation, when stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<Str>,
 }
 
 impl MemoryIdentity {

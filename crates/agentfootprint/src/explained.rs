@@ -1,10 +1,11 @@
-//! Joins a recorded run with its explanation.
+//! Joins a recorded run, or a recording opened from a file, with its explanation.
 
 use agentfootprint_core::record::RecordedRun;
 use agentfootprint_debug::{Findings, Story, Why, WhyError, explain, validate, why};
 use agentfootprint_record::recording::OpenRecording;
 
-/// Questions a recorded run answers about itself. [`RecordedRun`] implements it; bring it into scope with the prelude.
+/// Questions a record answers about its run. [`RecordedRun`] (just finished) and [`OpenRecording`] (from a file) implement it;
+/// bring it into scope with the prelude.
 pub trait Explained {
     /// From the answer back to what it is made of.
     fn why(&self) -> Why;
@@ -44,6 +45,28 @@ impl<T> Explained for RecordedRun<T> {
 
     fn findings(&self) -> Findings {
         validate(&opened(self))
+    }
+}
+
+impl Explained for OpenRecording {
+    fn why(&self) -> Why {
+        why::answer(self)
+    }
+
+    fn why_about(&self, words: &str) -> Why {
+        why::about(self, words)
+    }
+
+    fn why_variable(&self, name: &str) -> Result<Why, WhyError> {
+        why::variable(self, name)
+    }
+
+    fn story(&self) -> Story {
+        explain(self)
+    }
+
+    fn findings(&self) -> Findings {
+        validate(self)
     }
 }
 

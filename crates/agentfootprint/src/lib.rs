@@ -37,6 +37,7 @@
 //! |---|---|
 //! | [`prelude`] | what a program that builds an agent usually needs |
 //! | [`agent`] | the agent, its builder and its options |
+//! | [`compose`] | one model call, sequences, parallels, loops, graphs, patterns |
 //! | [`context`] | facts, instructions and steering |
 //! | [`tools`] | tools, permissions, middleware, people in the loop |
 //! | [`run`] | inputs, options, outcomes and errors of runs |
@@ -47,7 +48,7 @@
 //! | [`llm`] | the port to write an adapter against |
 //! | [`footprint`] | the flowchart engine underneath |
 
-pub use agentfootprint_core::{agent, injection as context, llm, run, tools};
+pub use agentfootprint_core::{agent, compose, injection as context, llm, run, tools};
 pub use agentfootprint_debug as debug;
 pub use agentfootprint_macros::tool;
 pub use agentfootprint_providers as providers;
@@ -73,12 +74,17 @@ pub mod record {
 pub mod prelude {
     pub use crate::Explained as _;
     pub use agentfootprint_core::agent::{Agent, AgentBuildErrors, CostBudget};
+    pub use agentfootprint_core::compose::{Conditional, LlmCall, Loop, Parallel, Sequence};
     pub use agentfootprint_core::injection::{Fact, Instruction, Steering};
     pub use agentfootprint_core::llm::{ModelPrices, StaticPricing};
     pub use agentfootprint_core::record::{RecordOptions, RecordedRun};
     pub use agentfootprint_core::run::{RunError, RunInput, RunOptions, RunOutcome, RunReport, Runner};
     pub use agentfootprint_core::tools::{Tool, ToolContext, ToolError, ToolFailure, ToolOutput};
     pub use agentfootprint_macros::tool;
+    #[cfg(feature = "anthropic")]
+    pub use agentfootprint_providers::Anthropic;
+    #[cfg(feature = "gemini")]
+    pub use agentfootprint_providers::Gemini;
     #[cfg(feature = "openai")]
     pub use agentfootprint_providers::OpenAi;
     pub use agentfootprint_providers::mock::{Mock, MockReply};
@@ -89,4 +95,26 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use agentfootprint_core::tools::private::*;
+}
+
+/// The guides' snippets, compiled and run.
+#[cfg(doctest)]
+mod guides {
+    macro_rules! pages {
+        ($($name:ident = $file:literal),* $(,)?) => {
+            $(#[doc = include_str!(concat!("../../../docs/guides/", $file))] mod $name {})*
+        };
+    }
+    pages! {
+        tools = "tools.md",
+        context = "context.md",
+        people = "people.md",
+        watching = "watching.md",
+        compositions = "compositions.md",
+        recordings = "recordings.md",
+        models = "models.md",
+        many_runs = "many-runs.md",
+        engine = "engine.md",
+        readme = "../../README.md",
+    }
 }

@@ -1,4 +1,5 @@
 //! Explaining real runs: recorders, snapshot and queries together (OBS §17).
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 

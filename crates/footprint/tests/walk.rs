@@ -1,7 +1,8 @@
 //! The walk, from outside: order of events, errors, fan-outs, mounts, loops, cancellation, pauses.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::cmp_owned, clippy::unit_arg)]
 
 mod walk {
-    pub mod support;
+    pub(crate) mod support;
 
     mod cancel;
     mod deferred;

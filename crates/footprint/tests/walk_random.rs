@@ -1,4 +1,5 @@
 //! Random charts of all node kinds, with errors, stops and pauses.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::collections::HashSet;
 
@@ -130,7 +131,7 @@ async fn perform(scope: &Scope, id: &str, acts: &[Act]) -> Result<(), StageError
                 scope.set_value(&format!("{id}-k{key}"), *value)?;
             }
             Act::Merge(key, field, value) => {
-                let patch: Object = [(format!("f{field}").as_str(), value!((*value)))].into_iter().collect();
+                let patch: Object = [(format!("f{field}").as_str(), value!(*value))].into_iter().collect();
                 scope.update(&format!("{id}-k{key}"), Value::Object(patch))?;
             }
             Act::Push(key, value) => scope.extend_value(&format!("{id}-k{key}"), [*value])?,
@@ -387,8 +388,14 @@ fn shown(report: &RunReport) -> (Value, String) {
     (Value::Object(report.state()), outcome)
 }
 
+/// A thousand cases, or as many as `PROPTEST_CASES` says.
+fn cases() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1_000);
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases())]
 
     /// Proves ENG-3, ENG-4, ENG-5, ENG-6, ENG-70, ENG-94, OBS-13: for any chart, with errors, stops and pauses, in
     /// both encodings and under a policy: the log folds to the state at every level, addresses never repeat, what

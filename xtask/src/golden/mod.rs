@@ -103,17 +103,28 @@ fn check(folder: &Path) -> Result<Vec<Difference>, String> {
     if runs.len() != played.runs.len() {
         return Err(format!("{} runs expected, {} made", runs.len(), played.runs.len()));
     }
+    let recording = read(&folder.join("recording.json")).unwrap_or_default();
+    let recorded = recording.get("structure").cloned();
+    if let (true, Some(first), Some(snapshot)) =
+        (manner.chart, played.runs.first(), recording.get("snapshot"))
+    {
+        chart::rows(snapshot, &first.snapshot, &mut out);
+    }
+    let case = chart::Case { scenario: &scenario, structure: recorded.as_ref(), differs: &differs };
     for (index, (wanted, observed)) in runs.iter().zip(&played.runs).enumerate() {
-        let mut found = judge(wanted, observed, &manner, &mut bindings);
+        let mut found = if manner.chart {
+            let (wanted, observed) = chart::settle(&case, index, wanted, observed);
+            judge(&wanted, &observed, &manner, &mut bindings)
+        } else {
+            judge(wanted, observed, &manner, &mut bindings)
+        };
         found
             .iter_mut()
             .for_each(|difference| difference.at = format!("run {}: {}", index + 1, difference.at));
         out.append(&mut found);
     }
-    if let Some(wanted) = read(&folder.join("recording.json"))
-        .ok()
-        .and_then(|mut recording| recording.get_mut("structure").map(Value::take))
-    {
+    if let Some(recorded) = &recorded {
+        let wanted = if manner.chart { chart::structure(recorded) } else { recorded.clone() };
         structure("structure", &wanted, played.structure.as_ref(), &mut out);
     }
     if let Some(wanted) = expected.get("stores") {

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::case::{self, Exchange, Expected};
 use super::replay::Replay;
-use super::{Notes, openai};
+use super::{Notes, anthropic, gemini, openai};
 
 /// The sizes a streamed body is cut into.
 const CHUNKS: [usize; 4] = [usize::MAX, 1, 7, 64];
@@ -31,6 +31,8 @@ struct Wire {
 
 fn wire(name: &str) -> Option<Wire> {
     match name {
+        "anthropic" => Some(Wire { prepare: anthropic::prepare, compare: anthropic::compare }),
+        "gemini" => Some(Wire { prepare: gemini::prepare, compare: gemini::compare }),
         "openai-chat" => Some(Wire { prepare: openai::prepare, compare: openai::compare }),
         _ => None,
     }
@@ -63,8 +65,9 @@ fn check(exchange: &Exchange, expected: &Expected, runtime: &Runtime, notes: &mu
         return vec![format!("no adapter for the wire `{}` is built yet", expected.wire)];
     };
     let recorded = exchange.request.json();
-    let streams =
-        if expected.error { recorded.get("stream") == Some(&Json::Bool(true)) } else { expected.stream };
+    let asks_for_stream = recorded.get("stream") == Some(&Json::Bool(true))
+        || exchange.request.path.contains(":streamGenerateContent");
+    let streams = if expected.error { asks_for_stream } else { expected.stream };
     let sizes = if streams { CHUNKS.as_slice() } else { CHUNKS.get(..1).unwrap_or_default() };
     let mut differences = Vec::new();
     for (round, size) in sizes.iter().enumerate() {
@@ -79,6 +82,14 @@ fn check(exchange: &Exchange, expected: &Expected, runtime: &Runtime, notes: &mu
             Err(error) => return vec![error],
         };
         let answer = runtime.block_on(ask(&prepared, streams));
+        if let Err(error) = &answer
+            && expected.error
+            && error.refused_before_send()
+        {
+            notes
+                .add(format!("{}: a request the vendor rejects is refused before it is sent", expected.wire));
+            continue;
+        }
         let mut found = match answer {
             Ok(response) if expected.error => {
                 vec![format!("status {} gave an answer ({} chars)", expected.status, response.content.len())]

@@ -10,10 +10,14 @@
 //! | `case` | finding and reading cases |
 //! | `replay` | an exchange that answers with the recorded response, in chunks of a given size |
 //! | `check` | one case: run it, compare it |
+//! | `anthropic` | from a recorded Messages request to ours, and back |
+//! | `gemini` | from a recorded generateContent request to ours, and back |
 //! | `openai` | from a recorded Chat Completions request to ours, and back |
 
+mod anthropic;
 mod case;
 mod check;
+mod gemini;
 mod openai;
 mod replay;
 

@@ -60,7 +60,7 @@ fn messages(body: &Json) -> impl Iterator<Item = &Json> {
     body.get("messages").and_then(Json::as_array).into_iter().flatten()
 }
 
-fn text(json: &Json, name: &str) -> String {
+pub(super) fn text(json: &Json, name: &str) -> String {
     json.get(name).and_then(Json::as_str).unwrap_or_default().to_owned()
 }
 
@@ -226,6 +226,6 @@ fn plain_message(message: &Json) -> Json {
 }
 
 /// Equal as JSON, numbers by value.
-fn equal(ours: &Json, theirs: &Json) -> bool {
+pub(super) fn equal(ours: &Json, theirs: &Json) -> bool {
     Value::from(ours.clone()) == Value::from(theirs.clone())
 }

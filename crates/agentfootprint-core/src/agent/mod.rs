@@ -9,7 +9,7 @@
 //! | `core` | the immutable definition its stages work on |
 //! | `chart` | which stages, in which order |
 //! | `stages/` | what each of them does |
-//! | `records`, `slot`, `offer`, `cache` | composing the three parts of a request |
+//! | `records`, `slot`, `discover`, `offer`, `cache` | composing the three parts of a request |
 //! | `request`, `receipt`, `cost`, `wire_check` | around the model call |
 //! | `outcome`, `settle` | from the end of a walk to the outcome of a run |
 
@@ -22,6 +22,7 @@ mod configure;
 mod conversation;
 mod core;
 pub(crate) mod cost;
+pub(crate) mod discover;
 mod errors;
 pub(crate) mod findings;
 pub(crate) mod hit_rate;

@@ -66,11 +66,7 @@ pub(super) fn start_from_checkpoint(
     let append_message = input.is_some();
     let message =
         input.map_or_else(|| checkpoint.original_message.clone(), |input| input.shared_message().clone());
-    let restored = Restored {
-        history: checkpoint.history,
-        folded: checkpoint.folded,
-        skill_cursor: checkpoint.skill_cursor,
-    };
+    let restored = Restored { history: checkpoint.history, folded: checkpoint.folded };
     begin(agent, StartMaterial { message, restored: Some(restored), append_message }, identity, options)
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use agentfootprint_record::events::Pattern;
 use agentfootprint_record::recording::{Recording, RecordingError};
+use footprint::recorders::{ControlDeps, ControlMode};
 use footprint::structure::Structure;
 
 use super::boundary::BoundaryRecorder;
@@ -36,13 +37,14 @@ impl RecordingHandle {
         Self(Arc::new(Inner { options, structure, tail, connected: OnceLock::new() }))
     }
 
-    /// Attaches the event tail and the boundary recorder to the run that these options will start.
+    /// Attaches the event tail, the boundary recorder and the control dependencies to the run that these options will start.
     pub(crate) fn attach(&self, options: RunOptions) -> RunOptions {
         let inner = Arc::clone(&self.0);
         options.wire(move |wiring| {
             let tail = Arc::clone(&inner.tail);
             let listening = wiring.events().on_shared(Pattern::All, Arc::new(move |event| tail.push(event)));
             let boundary = BoundaryRecorder::connect(wiring, inner.options.boundary_detail);
+            wiring.observe(Arc::new(ControlDeps::new().mode(ControlMode::Lean)));
             let connected = Connected {
                 probe: wiring.probe().clone(),
                 boundary,

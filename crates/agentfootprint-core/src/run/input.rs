@@ -137,7 +137,6 @@ pub(crate) struct StartMaterial {
 pub(crate) struct Restored {
     pub(crate) history: Array,
     pub(crate) folded: Option<Value>,
-    pub(crate) skill_cursor: Option<Str>,
 }
 
 impl StartMaterial {

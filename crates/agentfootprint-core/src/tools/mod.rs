@@ -80,7 +80,11 @@ pub use self::permission::{
     CallSequence, CheckError, PermissionChecker, PermissionDecision, PermissionPolicy, PermissionRequest,
     PermissionVerdict, PolicyError, PolicyRules, SequenceCall, SequencePolicy, skill_of_target,
 };
-pub use self::provider::{ToolListContext, ToolProvider, ToolProviderError};
+pub use self::provider::{
+    BlankSkillId, DiscoveryHub, DiscoveryProvider, GatedTools, SkillScopedTools, StaticTools,
+    ToolListContext, ToolProvider, ToolProviderError, discovery_provider, gated_tools, skill_scoped_tools,
+    static_tools,
+};
 pub use self::registry::ToolSetError;
 pub(crate) use self::registry::check_tool_set;
 pub use self::schema::ToolSchema;

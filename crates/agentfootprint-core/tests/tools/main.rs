@@ -6,4 +6,5 @@ mod basics;
 mod parties;
 mod people;
 mod permissions;
+mod providers;
 mod support;

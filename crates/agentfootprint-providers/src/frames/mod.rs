@@ -7,14 +7,17 @@
 //!
 //! | framer | wires |
 //! |---|---|
-//! | [`SseFramer`] | `text/event-stream`: OpenAI, Anthropic, Gemini |
+//! | [`SseFramer`] | `text/event-stream`: OpenAI, Anthropic |
+//! | [`SseOrJsonFramer`] | either of event stream and a growing JSON list: Gemini |
 //! | [`NdjsonFramer`] | one JSON document per line: Ollama |
 
 mod ndjson;
 mod sse;
+mod sse_or_json;
 
 pub use ndjson::NdjsonFramer;
 pub use sse::SseFramer;
+pub use sse_or_json::SseOrJsonFramer;
 
 /// One frame of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

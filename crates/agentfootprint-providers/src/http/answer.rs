@@ -31,6 +31,9 @@ pub(crate) trait Assembler: Send + 'static {
 pub(crate) enum Sniffing {
     /// A body that starts with `{`, `[` or `<` is not a stream (SSE).
     PlainBody,
+    /// A body that starts with `<` is a page; the framer reads any JSON.
+    #[cfg_attr(not(feature = "gemini"), allow(dead_code))]
+    PlainPage,
     /// Frames start like bodies do (NDJSON, binary).
     #[allow(dead_code, reason = "used by the adapters whose frames start like bodies")]
     Off,
@@ -47,6 +50,7 @@ enum Mode {
 pub(crate) struct AnswerMachine<A> {
     framer: Box<dyn Framer>,
     assembler: A,
+    sniffing: Sniffing,
     mode: Mode,
     max_body: usize,
     scene: Scene,
@@ -65,12 +69,13 @@ impl<A: Assembler> AnswerMachine<A> {
         scene: Scene,
     ) -> Self {
         let mode = match sniffing {
-            Sniffing::PlainBody => Mode::Undecided,
+            Sniffing::PlainBody | Sniffing::PlainPage => Mode::Undecided,
             Sniffing::Off => Mode::Frames,
         };
         AnswerMachine {
             framer,
             assembler,
+            sniffing,
             mode,
             max_body,
             scene,
@@ -87,7 +92,8 @@ impl<A: Assembler> AnswerMachine<A> {
             let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
             self.mode = match first {
                 None => Mode::Undecided,
-                Some(b'{' | b'[' | b'<') => Mode::Plain(Vec::new()),
+                Some(b'<') => Mode::Plain(Vec::new()),
+                Some(b'{' | b'[') if self.sniffing == Sniffing::PlainBody => Mode::Plain(Vec::new()),
                 Some(_) => Mode::Frames,
             };
         }

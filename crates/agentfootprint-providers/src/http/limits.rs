@@ -47,3 +47,17 @@ impl Default for Bounds {
         Bounds { frame: 8 << 20, body: 64 << 20 }
     }
 }
+
+/// Limits under which nothing could ever be answered.
+pub(crate) fn check_limits(deadlines: &Deadlines, bounds: &Bounds) -> Result<(), String> {
+    let Deadlines { connect, headers, idle, total } = *deadlines;
+    let phases =
+        [("connect", Some(connect)), ("headers", Some(headers)), ("idle", Some(idle)), ("total", total)];
+    if let Some((phase, _)) = phases.iter().find(|(_, limit)| *limit == Some(Duration::ZERO)) {
+        return Err(format!("deadlines.{phase} is zero; nothing can be answered in no time"));
+    }
+    if bounds.frame == 0 || bounds.body == 0 {
+        return Err("bounds are zero; no answer would fit".to_owned());
+    }
+    Ok(())
+}

@@ -33,6 +33,7 @@ pub use reqwest::header::{HeaderMap, HeaderName};
 pub use retry_after::stated_wait;
 
 pub(crate) use answer::{AnswerMachine, Assembler, Piece, Sniffing};
+pub(crate) use limits::check_limits;
 pub(crate) use refusal::{Refusal, describe_body};
 pub(crate) use scene::{Identity, Scene};
 pub(crate) use transport::Transport;

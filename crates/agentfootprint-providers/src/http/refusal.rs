@@ -1,7 +1,10 @@
 //! From an error status to a typed error whose sentence names the fix.
 
+use std::time::Duration;
+
 use agentfootprint_core::llm::{LlmError, LlmErrorKind, detect_overflow};
 use reqwest::header::HeaderMap;
+use serde_json::Value as Json;
 
 use super::scene::Scene;
 use super::stated_wait;
@@ -17,8 +20,37 @@ pub(crate) struct Refusal {
     pub(crate) kind: Option<String>,
     /// The vendor says that the model is what it does not know.
     pub(crate) unknown_model: bool,
+    /// The vendor says that the key is what it does not accept, whatever its status.
+    pub(crate) rejected_key: bool,
+    /// The wait the body states.
+    pub(crate) wait: Option<Duration>,
+    /// The status the body states.
+    pub(crate) status: Option<u16>,
     /// The parsed body, for the overflow detector.
     pub(crate) body: Option<serde_json::Value>,
+}
+
+impl Refusal {
+    /// Reads the shapes most vendors and compatible servers use: `{error: {message, code, type}}`, `{error: "…"}`,
+    /// `{message}`, `{detail}`, each also inside a list.
+    pub(crate) fn of_json(json: Json) -> Self {
+        // Google wraps the object in a list where it streams.
+        let top = json.get(0).unwrap_or(&json);
+        let error = top.get("error").unwrap_or(top);
+        let text = |name| match error.get(name).or_else(|| top.get(name)) {
+            Some(Json::String(text)) if !text.is_empty() => Some(text.clone()),
+            Some(Json::Number(number)) => Some(number.to_string()),
+            _ => None,
+        };
+        let detail = top.get("detail").and_then(|detail| match detail {
+            Json::String(text) => Some(text.clone()),
+            // FastAPI lists what it did not like; its `input` fields quote the request and are left out.
+            Json::Array(items) => items.iter().find_map(|item| item.get("msg")?.as_str().map(str::to_owned)),
+            _ => None,
+        });
+        let sentence = error.as_str().map(str::to_owned).or_else(|| text("message")).or(detail);
+        Refusal { sentence, code: text("code"), kind: text("type"), body: Some(json), ..Refusal::default() }
+    }
 }
 
 impl Scene {
@@ -35,7 +67,7 @@ impl Scene {
         let error = match self.overflow(Some(status), &read, &sentence) {
             Some(error) => error,
             None => {
-                let wait = stated_wait(headers, now_ms);
+                let wait = stated_wait(headers, now_ms).or(read.wait);
                 let (kind, message) = self.judge(status, headers, &read, &sentence, wait);
                 let error = self.error(kind, message);
                 match wait {
@@ -76,6 +108,14 @@ impl Scene {
         }
     }
 
+    /// The error of a success that holds an error body: one of the status the body states, if it states one.
+    pub(crate) fn error_in_success(&self, headers: &HeaderMap, body: &[u8], read: Refusal) -> LlmError {
+        match read.status.filter(|status| (400..600).contains(status)) {
+            Some(status) => self.refused(status, headers, body, read, 0),
+            None => self.in_band_error(LlmErrorKind::UnreadableResponse, read),
+        }
+    }
+
     fn overflow(&self, status: Option<u16>, read: &Refusal, sentence: &str) -> Option<LlmError> {
         let texts = [&read.sentence, &read.code, &read.kind].into_iter().flatten().map(String::as_str);
         let overflow = detect_overflow(status, texts, read.body.as_ref())?;
@@ -96,7 +136,7 @@ impl Scene {
         headers: &HeaderMap,
         read: &Refusal,
         sentence: &str,
-        wait: Option<std::time::Duration>,
+        wait: Option<Duration>,
     ) -> (LlmErrorKind, String) {
         let (door, model, identity) = (self.door(), self.model(), self.identity());
         match status {
@@ -106,7 +146,7 @@ impl Scene {
                     "{door} does not offer the model `{model}` ({status}): {sentence}; check the model id and what this key may use"
                 ),
             ),
-            401 | 403 => (
+            _ if read.rejected_key || matches!(status, 401 | 403) => (
                 LlmErrorKind::Auth,
                 format!("{door} rejected the key ({status}): {sentence}; {}", identity.key_hint),
             ),

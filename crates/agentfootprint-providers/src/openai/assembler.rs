@@ -3,7 +3,8 @@ use serde_json::Value as Json;
 
 use super::gather::{Gathered, Misshapen, Shape};
 use super::refusal::read_json;
-use super::response::Finish;
+use super::response::response;
+use crate::finish::Finish;
 use crate::frames::Frame;
 use crate::http::{Assembler, Piece, describe_body};
 
@@ -59,7 +60,7 @@ impl Assembler for ChatAssembler {
     }
 
     fn finish(&mut self) -> Result<LlmResponse, LlmError> {
-        self.finish.response(std::mem::take(&mut self.gathered))
+        response(&self.finish, std::mem::take(&mut self.gathered))
     }
 
     fn plain_body(&self, body: &[u8]) -> LlmError {

@@ -1,32 +1,15 @@
 use url::Url;
 
+use crate::address::read_address;
+
 /// Where the vendor itself answers.
 pub(super) const OFFICIAL: &str = "https://api.openai.com/v1";
 const OFFICIAL_HOST: &str = "api.openai.com";
 
 /// Reads a base URL as people write it: with or without a trailing slash, with or without `/chat/completions`, and for
 /// the vendor itself with or without `/v1`.
-///
-/// The error is one sentence that names the fix; it repeats nothing behind a `?`, where a key could stand.
 pub(super) fn read(option: &str, text: &str) -> Result<Url, String> {
-    let shown = text.split(['?', '#']).next().unwrap_or_default();
-    let text = text.trim();
-    let has_scheme = text.starts_with("http://") || text.starts_with("https://");
-    if !has_scheme {
-        return Err(format!(
-            "{option} `{shown}` has no scheme; write https://… (or http://… for a local server)"
-        ));
-    }
-    let mut url = Url::parse(text).map_err(|error| format!("{option} `{shown}` is not a URL ({error})"))?;
-    if url.host_str().is_none_or(str::is_empty) {
-        return Err(format!("{option} `{shown}` names no host"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(format!("{option} carries a user or password; give the key with .key(…) instead"));
-    }
-    if url.fragment().is_some() {
-        return Err(format!("{option} `{shown}` carries a fragment (`#…`); remove it"));
-    }
+    let mut url = read_address(option, text)?;
     let path = url.path().trim_end_matches('/');
     let path = path.strip_suffix("/chat/completions").unwrap_or(path).trim_end_matches('/').to_owned();
     let path = if path.is_empty() && is_official(&url) { "/v1".to_owned() } else { path };

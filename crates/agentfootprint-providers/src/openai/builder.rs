@@ -1,13 +1,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agentfootprint_core::llm::{LlmError, LlmErrorKind, Vendor};
 use url::Url;
 
 use super::request::Dialect;
 use super::{OpenAi, Target, base_url};
-use crate::http::{Bounds, Deadlines, HttpExchange, Identity, ReqwestExchange, Transport};
+use crate::http::{Bounds, Deadlines, check_limits, HttpExchange, Identity, ReqwestExchange, Transport};
 use crate::ids::InventedIds;
 use crate::{EnvVars, Key, MalformedArgs};
 
@@ -289,15 +288,7 @@ impl OpenAiBuilder {
     }
 
     fn check_limits(&self) -> Result<(), String> {
-        let Deadlines { connect, headers, idle, total } = self.deadlines;
-        let phases =
-            [("connect", Some(connect)), ("headers", Some(headers)), ("idle", Some(idle)), ("total", total)];
-        if let Some((phase, _)) = phases.iter().find(|(_, limit)| *limit == Some(Duration::ZERO)) {
-            return Err(format!("deadlines.{phase} is zero; nothing can be answered in no time"));
-        }
-        if self.bounds.frame == 0 || self.bounds.body == 0 {
-            return Err("bounds are zero; no answer would fit".to_owned());
-        }
+        check_limits(&self.deadlines, &self.bounds)?;
         if self.dialect.max_tokens == Some(0) {
             return Err("max_tokens is zero; leave it unset or give a positive number".to_owned());
         }

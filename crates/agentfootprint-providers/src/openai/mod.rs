@@ -31,7 +31,7 @@ use agentfootprint_core::llm::{
 };
 use async_trait::async_trait;
 use reqwest::header::{HeaderMap, HeaderValue};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use url::Url;
 
 pub use builder::OpenAiBuilder;
@@ -39,11 +39,12 @@ pub use thinking::OpenAiThinking;
 
 use self::assembler::ChatAssembler;
 use self::request::Dialect;
-use self::response::Finish;
+use crate::credential::{key_for, key_header};
+use crate::finish::Finish;
 use crate::frames::SseFramer;
 use crate::http::{AnswerMachine, HttpRequest, Identity, Method, Scene, Sniffing, Transport};
 use crate::ids::InventedIds;
-use crate::key::{KeyProblem, Redactor};
+use crate::key::Redactor;
 use crate::{EnvVars, Key, MalformedArgs};
 
 /// Chat Completions, spoken by OpenAI, Azure and compatible servers.
@@ -159,20 +160,12 @@ impl OpenAi {
             let message = "the request names no model; set one, for instance gpt-4o-mini";
             return Err(keyless.error(LlmErrorKind::Refused, message));
         }
-        let key = tokio::select! {
-            biased;
-            () = cx.cancelled() => return Err(keyless.aborted()),
-            key = self.key.resolve(&model) => key.map_err(|problem| self.no_credential(&keyless, problem))?,
-        };
+        let key = key_for(&self.key, &keyless, cx, "OPENAI_API_KEY").await?;
         let scene = Scene::new(&self.identity, &model, &url, Redactor::of(key.as_ref()), request);
         let body = request::to_wire(request, &model, &self.dialect, stream)
             .map_err(|(kind, message)| scene.error(kind, message))?;
         let tool_names = request::tool_names(&body);
-        let headers = self.headers(key.as_ref(), stream).ok_or_else(|| {
-            let message =
-                "the key holds characters no header can carry, probably a line break; take them out";
-            scene.error(LlmErrorKind::NoCredential, message)
-        })?;
+        let headers = self.headers(key.as_ref(), &scene, stream)?;
         let http = HttpRequest { method: Method::Post, url, headers, body: body.into() };
         let finish = Finish {
             scene,
@@ -184,42 +177,26 @@ impl OpenAi {
         Ok(Prepared { http, finish })
     }
 
-    fn no_credential(&self, scene: &Scene, problem: KeyProblem) -> LlmError {
-        let model = scene.model();
-        let message = match problem {
-            KeyProblem::NoEntry => {
-                format!("there is no key for the model `{model}` in the key map; add one for exactly this id")
-            }
-            KeyProblem::Blank => "the key is blank; give one with .key(…) or in OPENAI_API_KEY".to_owned(),
-            KeyProblem::CallbackGaveNothing => {
-                format!(
-                    "the key callback gave nothing for the model `{model}`; it must return a key or the call cannot be made"
-                )
-            }
-        };
-        scene.error(LlmErrorKind::NoCredential, message)
-    }
-
-    /// `None` when the key cannot stand in a header.
-    fn headers(&self, key: Option<&SecretString>, stream: bool) -> Option<HeaderMap> {
+    fn headers(&self, key: Option<&SecretString>, scene: &Scene, stream: bool) -> Result<HeaderMap, LlmError> {
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));
         let accept = if stream { "text/event-stream" } else { "application/json" };
         headers.insert("accept", HeaderValue::from_static(accept));
         if let Some(key) = key {
-            let (name, value) = if self.api_key_header {
-                ("api-key", key.expose_secret().to_owned())
+            if self.api_key_header {
+                headers.insert("api-key", key_header("", key, scene)?);
             } else {
-                ("authorization", format!("Bearer {}", key.expose_secret()))
-            };
-            let mut value = HeaderValue::from_str(&value).ok()?;
-            value.set_sensitive(true);
-            headers.insert(name, value);
+                headers.insert("authorization", key_header("Bearer ", key, scene)?);
+            }
         }
         if let Some(organization) = &self.organization {
-            headers.insert("openai-organization", HeaderValue::from_str(organization).ok()?);
+            let organization = HeaderValue::from_str(organization).map_err(|_| {
+                let message = "the organization holds characters no header can carry; take them out";
+                scene.error(LlmErrorKind::Refused, message)
+            })?;
+            headers.insert("openai-organization", organization);
         }
-        Some(headers)
+        Ok(headers)
     }
 
     async fn open(&self, request: &LlmRequest, cx: &CallCx) -> Result<LlmStream, LlmError> {

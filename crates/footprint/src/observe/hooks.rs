@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
 use super::events::*;
+use super::events_json::EventJson;
 use super::{Delivery, EventCx, HookResult, OwnedCx, RecorderBundle, RunLeg};
 use crate::ids::RunId;
 use crate::value::Value;

@@ -14,6 +14,7 @@ mod context;
 mod digest;
 mod dispatch;
 mod events;
+mod events_json;
 mod hooks;
 mod queue;
 mod queue_config;

@@ -98,20 +98,11 @@ impl FlowchartCheckpoint {
             by_interrupt: self.by_interrupt,
             answers: self.interrupt_answers.clone(),
             invoker: self.invoker_stage_id.clone(),
-            dispatchers: self.dispatched_by.clone(),
-            fans: self.fans_on(&self.subflow_path),
+            dispatchers: on_path(&self.dispatched_by, &self.subflow_path),
+            fans: on_path(&self.fan_outs, &self.subflow_path),
             top: None,
             told: None,
         }
-    }
-
-    /// The fan-outs on one question's own path: others know more about theirs.
-    fn fans_on(&self, path: &[Str]) -> IndexMap<Str, FanOutMemory> {
-        self.fan_outs
-            .iter()
-            .filter(|(id, _)| split_stage_id(id).0.is_none_or(|level| path.iter().any(|at| **at == *level)))
-            .map(|(id, memory)| (id.clone(), memory.clone()))
-            .collect()
     }
 
     /// The queued questions.
@@ -128,13 +119,24 @@ impl FlowchartCheckpoint {
                 by_interrupt: pending.by_interrupt,
                 answers: pending.interrupt_answers.clone(),
                 invoker: None,
-                dispatchers: self.dispatched_by.clone(),
-                fans: self.fans_on(&pending.subflow_path),
+                dispatchers: on_path(&self.dispatched_by, &pending.subflow_path),
+                fans: on_path(&self.fan_outs, &pending.subflow_path),
                 top: None,
                 told: None,
             })
             .collect()
     }
+}
+
+/// What one question knows of the nodes on its own path. A checkpoint keeps one table for all of its questions; a
+/// question that carried another's entries along would write them back when they have become old, and results that
+/// its siblings gave meanwhile would be lost.
+fn on_path<T: Clone>(table: &IndexMap<Str, T>, path: &[Str]) -> IndexMap<Str, T> {
+    table
+        .iter()
+        .filter(|(id, _)| split_stage_id(id).0.is_none_or(|level| path.iter().any(|at| **at == *level)))
+        .map(|(id, known)| (id.clone(), known.clone()))
+        .collect()
 }
 
 fn link(execution: Option<&PausedExecution>) -> Option<(Str, Str)> {

@@ -131,8 +131,18 @@ impl Scope {
     pub fn delete(&self, key: impl KeyName) -> Result<(), ScopeError> {
         let key = key.key_name();
         self.check_key(key, "delete")?;
-        self.0.staged(|staging, live| staging.delete(live, key));
-        self.0.run.unmark(&Path::key(key));
+        let path = Path::key(key);
+        let marked = self.0.run.is_marked(&path);
+        self.0.staged(|staging, live| {
+            staging.delete(live, key);
+            if marked {
+                // What this visit wrote under the key before stays redacted in its record.
+                staging.note_mark(path.clone());
+            }
+        });
+        if marked {
+            self.0.run.unmark(&path);
+        }
         self.0.tell_write(key, None, WriteOp::Delete);
         Ok(())
     }

@@ -76,13 +76,14 @@ fn overlaid(before: &Object, over: &Object) -> Object {
     both
 }
 
-/// The operations of a subflow's seed: a non-empty object spreads one level, everything else lands whole.
+/// The operations of a subflow's seed: an object spreads one level (so an empty one writes nothing), everything
+/// else lands whole.
 pub fn seed_ops(mapped: &Object) -> Vec<StagedOp> {
     let mut ops = Vec::with_capacity(mapped.len());
     for (key, value) in mapped {
         let path = Path::key(key.clone());
         match value {
-            Value::Object(entries) if !entries.is_empty() => {
+            Value::Object(entries) => {
                 for (name, value) in entries {
                     ops.push(StagedOp::Set { path: path.child(name.clone()), value: value.clone() });
                 }

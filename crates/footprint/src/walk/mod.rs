@@ -3,7 +3,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `options` | what a caller says about one run |
-//! | `run` | the run as a future, its handle, begin and end |
+//! | `setup`, `run`, `handle` | what a run is made of; the run as a future, begin and end; a handle on it |
 //! | `driver` | the scheduler: which strand walks next |
 //! | `strand` | one sequential walk with an explicit stack |
 //! | `visit` | one visit of a node: attempts, commit, answer |
@@ -24,6 +24,7 @@ mod driver;
 mod fanout;
 mod foreach;
 pub(crate) mod frame;
+mod handle;
 mod hop;
 pub(crate) mod level;
 mod mount;
@@ -32,6 +33,7 @@ mod options;
 mod pausing;
 mod resume;
 mod run;
+mod setup;
 pub(crate) mod shared;
 mod strand;
 mod timer;
@@ -40,12 +42,14 @@ mod visit;
 mod visits;
 pub(crate) mod warn;
 
+pub use handle::RunHandle;
 pub use options::{Diagnostics, OptionsError, RunOptions};
-pub use run::{Run, RunHandle};
+pub use run::Run;
 pub use warn::Warning;
 
 pub(crate) use resume::{Reentry, child_of};
-pub(crate) use run::{LegStart, output_of, policy_of, root_level};
+pub(crate) use run::{LegStart, output_of};
+pub(crate) use setup::{policy_of, root_level};
 pub(crate) use shared::RunShared;
 pub(crate) use timer::sleep;
 pub(crate) use visits::Visits;

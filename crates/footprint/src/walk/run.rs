@@ -6,15 +6,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::driver::{Driver, Limits, Throttle};
 use super::frame::{FrameHandle, GhostOf};
+use super::handle::RunHandle;
 use super::level::Level;
-use super::options::{Attachment, OptionsError, RunOptions};
+use super::options::{OptionsError, RunOptions};
 use super::resume::Reentry;
+use super::setup::{observers_of, policy_of, root_level};
 use super::shared::{RunRecord, RunShared, StopCell, boundary_context};
 use super::strand::{Cursor, End, Now, Place, Strand};
 use super::tree::{Link, NONE};
@@ -25,15 +26,12 @@ use crate::chart::{Chart, NodeIdx};
 use crate::error::{RunError, StageSource, StructuredError};
 use crate::ids::{RunId, RuntimeStageId};
 use crate::observe::{
-    At, DrainReport, FlowPauseEvent, Hook, LegKind, Observers, Payload, RunEndEvent, RunFailedEvent, RunLeg,
-    RunMeta, RunStartEvent,
+    At, FlowPauseEvent, Hook, LegKind, Observers, Payload, RunEndEvent, RunFailedEvent, RunLeg, RunStartEvent,
 };
 use crate::pause::{PauseRecord, Resolved};
-use crate::recorders::CombinedNarrative;
 use crate::report::{Outcome, PausedRun, RunReport};
 use crate::scope::StateView;
-use crate::snapshot::Snapshot;
-use crate::state::{Marks, Redaction, RedactionRule, RunPolicy, starting_state};
+use crate::state::RunPolicy;
 use crate::value::{TypedViews, Value};
 
 impl Chart {
@@ -361,50 +359,6 @@ impl fmt::Debug for Run {
     }
 }
 
-/// Looks at a run, and cancels it, from anywhere.
-#[derive(Clone)]
-pub struct RunHandle {
-    shared: Arc<RunShared>,
-}
-
-impl RunHandle {
-    /// The run's id.
-    pub fn run_id(&self) -> &RunId {
-        &self.shared.run_id
-    }
-
-    /// Commits in the run's log so far.
-    pub fn commit_count(&self) -> usize {
-        self.shared.root.commit_count()
-    }
-
-    /// The record so far; detached and frozen.
-    pub fn snapshot(&self) -> Snapshot {
-        self.shared.snapshot(false, true)
-    }
-
-    /// Delivers what deferred observers have not seen yet, then waits for the futures of asynchronous ones, at
-    /// most this long. For shutdown; without deferred observers it answers at once.
-    pub async fn drain_observers(&self, timeout: Duration) -> DrainReport {
-        match self.shared.observers.queue() {
-            Some(queue) => queue.drain(timeout).await,
-            None => DrainReport::default(),
-        }
-    }
-
-    /// Ends the run: running stages are dropped at their next await, commit what they staged, and the run
-    /// fails as cancelled. The report still comes.
-    pub fn cancel(&self, reason: &str) {
-        self.shared.stop.cancel(reason);
-    }
-}
-
-impl fmt::Debug for RunHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunHandle").field("run_id", &self.shared.run_id).finish_non_exhaustive()
-    }
-}
-
 fn tell_boundary(shared: &RunShared, hook: Hook, build: impl FnOnce() -> Payload) {
     if !shared.observers.wants(hook) {
         return;
@@ -421,60 +375,6 @@ fn tell_boundary(shared: &RunShared, hook: Hook, build: impl FnOnce() -> Payload
         log: shared.root.log_address(),
     };
     shared.observers.emit(at, build());
-}
-
-pub(crate) fn policy_of(options: &RunOptions) -> Arc<RunPolicy> {
-    Arc::new(RunPolicy {
-        read_tracking: options.read_tracking,
-        write_tracking: options.write_tracking,
-        commit_values: options.commit_values,
-        write_provenance: options.write_provenance,
-        redaction: options.redaction.clone().map(|policy| Arc::new(RedactionRule::new(policy))),
-    })
-}
-
-pub(crate) fn root_level(
-    chart: &Chart,
-    options: &RunOptions,
-    policy: &RunPolicy,
-    run_id: &RunId,
-) -> Arc<Level> {
-    let initial = starting_state(options.defaults.as_ref(), options.initial.as_ref());
-    let marks = Marks::default();
-    let mirror =
-        policy.redaction.as_deref().map(|rule| Redaction::new(Some(rule), &marks).mirror_of(&initial));
-    Level::new(
-        chart.clone(),
-        Arc::clone(chart.root_sites()),
-        options.input.clone(),
-        None,
-        run_id.as_shared().clone(),
-        initial,
-        mirror,
-        false,
-    )
-}
-
-/// Builds the run's observers from its options.
-fn observers_of(options: &RunOptions, run_id: &RunId) -> Observers {
-    let meta = RunMeta { run_id, label: options.label.as_deref() };
-    let mut observers = Observers::builder(options.delivery, options.queue.clone(), options.diagnostics);
-    if options.narrative {
-        observers.hidden(Arc::new(CombinedNarrative::new()));
-    }
-    for attachment in &options.attachments {
-        match attachment {
-            Attachment::Shared(recorder, delivery) => observers.attach(Arc::clone(recorder), *delivery),
-            Attachment::PerRun(make, delivery) => match guarded(|| Ok(make(&meta))) {
-                Ok(recorder) => observers.attach(Arc::from(recorder), *delivery),
-                Err(error) => {
-                    tracing::warn!(target: "footprint", "a recorder factory failed: {error}");
-                }
-            },
-            Attachment::Async(recorder) => observers.attach_async(Arc::clone(recorder)),
-        }
-    }
-    observers.build()
 }
 
 /// The chart's output: its contract's mapper over the final state, else the state.

@@ -221,11 +221,14 @@ impl RunShared {
         self.record.marked.store(true, Ordering::Release);
     }
 
+    /// Whether a mark of the run covers a path.
+    pub(crate) fn is_marked(&self, path: &Path) -> bool {
+        self.record.marked.load(Ordering::Acquire) && lock(&self.record.marks).touches(path)
+    }
+
     /// A deleted key loses its marks.
     pub(crate) fn unmark(&self, path: &Path) {
-        if self.record.marked.load(Ordering::Acquire) {
-            lock(&self.record.marks).clear(path);
-        }
+        lock(&self.record.marks).clear(path);
     }
 
     pub(crate) fn note_redacted(&self, paths: &[Path]) {

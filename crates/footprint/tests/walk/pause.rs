@@ -316,6 +316,30 @@ async fn inside_for_each() {
     }
 }
 
+/// Proves ENG-131, ENG-133: a question that waits in another branch does not bring back what a fan-out's memory was
+/// when it was asked; every result given meanwhile stands, in the process and through JSON.
+#[tokio::test]
+async fn queued_questions_keep_the_results_of_others() {
+    let asks =
+        || ForEach::new("each", |_: Scope| Ok(vec![1_u8, 2, 3]), |_: &u8, _| build(Chart::builder(ask("q"))));
+    let inner = || build(Chart::builder(asks().max_branches(3).into("results")));
+    let out = |id: &'static str, key: &'static str| Mount::of(id, &inner()).output_keys([("results", key)]);
+    let chart = build(Chart::builder(idle("start")).fork(
+        [ForkChild::from(out("a", "fromA")), ForkChild::from(ask("b")), ForkChild::from(out("c", "fromC"))],
+        FanOut::AllSettled,
+    ));
+    for json in [false, true] {
+        let report = answer_all(&chart, json, RunOptions::new).await;
+        let state = state(&report);
+        for key in ["fromA", "fromC"] {
+            let results = state.get(key).and_then(Value::as_array).cloned().unwrap();
+            assert_eq!(results.len(), 3);
+            assert!(results.iter().all(|result| !result.is_null()), "json {json}, {key}: {state}");
+        }
+        assert_folds(&report);
+    }
+}
+
 /// Proves ENG-132, ENG-133: refusals name the segment, run nothing and consume nothing.
 #[tokio::test]
 async fn refused_resumes() {

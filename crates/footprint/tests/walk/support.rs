@@ -12,18 +12,18 @@ use footprint::walk::RunOptions;
 
 /// Writes `event(detail) address` for every event.
 #[derive(Default)]
-pub struct Lines(Mutex<Vec<String>>);
+pub(crate) struct Lines(Mutex<Vec<String>>);
 
 impl Lines {
-    pub fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    pub fn all(&self) -> Vec<String> {
+    pub(crate) fn all(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.0.lock().unwrap().clear();
     }
 }
@@ -52,14 +52,14 @@ impl Recorder for Lines {
 }
 
 /// Runs a chart with a [`Lines`] recorder.
-pub async fn told(chart: &Chart, options: RunOptions) -> (RunReport, Vec<String>) {
+pub(crate) async fn told(chart: &Chart, options: RunOptions) -> (RunReport, Vec<String>) {
     let lines = Lines::new();
     let report = chart.run(options.observe(lines.clone())).await;
     (report, lines.all())
 }
 
 /// A stage that sets its own id to true.
-pub fn mark(id: &'static str) -> Stage {
+pub(crate) fn mark(id: &'static str) -> Stage {
     Stage::new(id, move |scope: Scope| async move {
         scope.set_value(id, true)?;
         Ok(())
@@ -67,12 +67,12 @@ pub fn mark(id: &'static str) -> Stage {
 }
 
 /// A stage that does nothing.
-pub fn idle(id: &'static str) -> Stage {
+pub(crate) fn idle(id: &'static str) -> Stage {
     Stage::new(id, |_: Scope| async { Ok(()) })
 }
 
 /// A stage that writes, then fails.
-pub fn failing(id: &'static str) -> Stage {
+pub(crate) fn failing(id: &'static str) -> Stage {
     Stage::new(id, move |scope: Scope| async move {
         scope.set_value(id, "half")?;
         Err::<(), _>(StageError::new("broke"))
@@ -80,7 +80,7 @@ pub fn failing(id: &'static str) -> Stage {
 }
 
 /// A stage that gives way to its siblings before it writes.
-pub fn slow(id: &'static str, yields: u32) -> Stage {
+pub(crate) fn slow(id: &'static str, yields: u32) -> Stage {
     Stage::new(id, move |scope: Scope| async move {
         for _ in 0..yields {
             tokio::task::yield_now().await;
@@ -90,16 +90,16 @@ pub fn slow(id: &'static str, yields: u32) -> Stage {
     })
 }
 
-pub fn build(builder: ChartBuilder) -> Chart {
+pub(crate) fn build(builder: ChartBuilder) -> Chart {
     builder.build().unwrap()
 }
 
-pub fn lines(text: &str) -> Vec<String> {
+pub(crate) fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
 /// `address phase? [path verb, …]` for each bundle.
-pub fn commits(report: &RunReport) -> Vec<String> {
+pub(crate) fn commits(report: &RunReport) -> Vec<String> {
     report
         .snapshot()
         .commit_log
@@ -114,7 +114,7 @@ pub fn commits(report: &RunReport) -> Vec<String> {
 }
 
 /// Folding the log onto the fold base gives the live state, at every level (ENG-4).
-pub fn assert_folds(report: &RunReport) {
+pub(crate) fn assert_folds(report: &RunReport) {
     let snapshot = report.snapshot();
     let base = snapshot.initial_state.clone().unwrap_or_default();
     let folded = footprint::state::fold(base, snapshot.commit_log.iter().map(|bundle| &**bundle));
@@ -127,23 +127,23 @@ pub fn assert_folds(report: &RunReport) {
     }
 }
 
-pub fn completed(report: &RunReport) -> Option<Value> {
+pub(crate) fn completed(report: &RunReport) -> Option<Value> {
     match report.outcome() {
         Outcome::Completed(value) => value.clone(),
         other => panic!("not completed: {other:?}"),
     }
 }
 
-pub fn state(report: &RunReport) -> Value {
+pub(crate) fn state(report: &RunReport) -> Value {
     Value::Object(report.state())
 }
 
-pub fn object(value: Value) -> Object {
+pub(crate) fn object(value: Value) -> Object {
     value.as_object().cloned().unwrap()
 }
 
 /// The frames of the tree as `address -> next, [children]`.
-pub fn tree(report: &RunReport) -> Vec<String> {
+pub(crate) fn tree(report: &RunReport) -> Vec<String> {
     let tree = &report.snapshot().execution_tree;
     tree.iter()
         .map(|(_, frame)| {

@@ -1,10 +1,14 @@
 //! Scenarios of kind `agent`: declares the agent, makes the runs, and puts the record into the form of `expect.json`.
 
-use agentfootprint_core::agent::Agent;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agentfootprint_core::agent::{Agent, TypedReadError};
 use agentfootprint_core::record::{BoundaryDetail, RecordOptions, RecordedRun};
 use agentfootprint_core::run::{AgentRunCheckpoint, RunError, RunInput, RunOptions, RunOutcome, RunRefusal};
-use agentfootprint_providers::mock::MockRequests;
+use agentfootprint_core::tools::{check_in_approved, check_in_declined};
+use agentfootprint_providers::mock::{Mock, MockRequests};
 use agentfootprint_record::MemoryIdentity;
+use agentfootprint_record::events::words::Word as _;
 use footprint::pause::FlowchartCheckpoint;
 use footprint::value::Value as Kept;
 use serde_json::{Map, Value, json};
@@ -13,11 +17,16 @@ mod declare;
 mod provider;
 
 pub(super) use declare::agent as declared;
-pub(super) use provider::{provider, request};
+pub(super) use provider::request;
 
 use super::chart::recorded;
 use super::judge::Observed;
 use super::{Played, text};
+
+/// The scripted model a runner of a scenario declares.
+pub(super) fn provider(declared: &Value) -> Result<Mock, String> {
+    Ok(provider::Providers::of(declared)?.of_agent(declared)?.0)
+}
 
 /// What one run leaves for the next one.
 #[derive(Default)]
@@ -28,28 +37,33 @@ struct Carried {
     kept: Option<String>,
 }
 
+/// Where requests are kept, how many were there before the run, and what the scenario calls their provider.
+type Sent<'a> = (&'a MockRequests, usize, &'a str);
+
 /// Makes all runs of an agent scenario.
 pub(super) async fn play(scenario: &Value) -> Result<Played, String> {
     if text(scenario, "kind") != "agent" {
         return Err(format!("kind `{}` is not built yet", text(scenario, "kind")));
     }
-    let (mut agent, mut requests) = made(scenario)?;
+    let providers = provider::Providers::of(scenario)?;
+    let (mut agent, mut requests) = made(scenario, &providers)?;
     let mut carried = Carried::default();
     let mut runs = Vec::new();
     for declared in scenario.get("runs").and_then(Value::as_array).into_iter().flatten() {
         if declared.get("freshRunner").and_then(Value::as_bool).unwrap_or_default() {
-            let fresh = made(scenario)?;
+            let fresh = made(scenario, &providers)?;
             (agent, requests) = (fresh.0, fresh.1);
         }
         let before = requests.len();
-        runs.push(one(&agent, scenario, declared, &mut carried, &requests, before).await?);
+        let by = provider::name_of(scenario);
+        runs.push(one(&agent, scenario, declared, &mut carried, (&requests, before, by)).await?);
     }
     let structure = parse(&agent_structure(&agent))?;
     Ok(Played { runs, structure: Some(structure), documents: None, stores: None })
 }
 
-fn made(scenario: &Value) -> Result<(Agent, MockRequests), String> {
-    let (provider, requests) = provider::provider(scenario)?;
+fn made(scenario: &Value, providers: &provider::Providers) -> Result<(Agent, MockRequests), String> {
+    let (provider, requests) = providers.of_agent(scenario)?;
     let agent = declare::agent(scenario, provider)?;
     Ok((agent, requests))
 }
@@ -64,8 +78,7 @@ async fn one(
     scenario: &Value,
     declared: &Value,
     carried: &mut Carried,
-    requests: &MockRequests,
-    before: usize,
+    sent: Sent<'_>,
 ) -> Result<Observed, String> {
     let options = options(declared);
     let record = RecordOptions::new().boundary_detail(
@@ -78,7 +91,10 @@ async fn one(
     let run = if let Some(resume) = declared.get("resume") {
         let stored = carried.paused.take().ok_or("nothing to resume")?;
         let checkpoint = FlowchartCheckpoint::from_json(&stored).map_err(|error| error.to_string())?;
-        let answer = resume.get("answer").or_else(|| resume.get("decision")).cloned().map(Kept::from);
+        let answer = resume
+            .get("decision")
+            .map(decision)
+            .or_else(|| resume.get("answer").map(|answer| Kept::from(answer.clone())));
         agent.record_resume(checkpoint, answer).record_options(record).options(options).await
     } else if declared.get("resumeOnError").is_some() {
         let stored = carried.failed.take().ok_or("no checkpoint of an error")?;
@@ -98,7 +114,18 @@ async fn one(
         agent.record(input).record_options(record).options(options).await
     };
     match run {
-        Ok(run) => observed(&run, declared, carried, requests, before),
+        Ok(run) if declared.get("typed").is_some() => {
+            let (typed, said) = read_typed(agent, &run).await?;
+            let mut observed = observed(&run, declared, carried, sent)?;
+            if let Some(out) = observed.run.as_object_mut() {
+                out.insert("outcome".to_owned(), typed);
+                if let Some(events) = out.get_mut("events").and_then(Value::as_array_mut) {
+                    events.extend(said);
+                }
+            }
+            Ok(observed)
+        }
+        Ok(run) => observed(&run, declared, carried, sent),
         Err(refusal) => Ok(Observed {
             run: json!({"outcome": {"failed": refused(&refusal)}, "events": []}),
             snapshot: Value::Null,
@@ -106,12 +133,52 @@ async fn one(
     }
 }
 
+/// A person's decision, as the library's own constructors make it.
+fn decision(declared: &Value) -> Kept {
+    let by = text(declared, "by");
+    let mut decision = match declared.get("approved").and_then(Value::as_bool) {
+        Some(true) => check_in_approved(by),
+        _ => check_in_declined(by),
+    };
+    if let Some(note) = declared.get("note").and_then(Value::as_str) {
+        decision = decision.note(note);
+    }
+    decision.build().to_value()
+}
+
+/// Reads the answer as the declared type, and collects what is said about it after the run.
+async fn read_typed(agent: &Agent, run: &RecordedRun<String>) -> Result<(Value, Vec<Value>), String> {
+    use agentfootprint_core::run::Runner as _;
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&said);
+    let guard = agent
+        .events()
+        .on("agentfootprint.resilience.*", move |event| {
+            let event = serde_json::to_value(event).unwrap_or_default();
+            // Said outside the run: the reference gives such an event no address.
+            let row = json!([event.get("type"), null, event.get("payload")]);
+            heard.lock().unwrap_or_else(PoisonError::into_inner).push(row);
+        })
+        .map_err(|error| error.to_string())?;
+    let outcome = match agent.read_typed::<Value>(run.report()).await {
+        Ok(typed) => json!({"typed": typed}),
+        Err(TypedReadError::Output(error)) => json!({"failed": {
+            "name": "OutputSchemaError", "code": error.code(), "message": error.to_string(),
+            "stage": error.stage.word(), "rawOutput": &*error.raw_output,
+        }}),
+        Err(TypedReadError::Run(error)) => json!({"failed": failed(&error)}),
+        Err(other) => json!({"failed": {"name": "Error", "message": other.to_string()}}),
+    };
+    guard.off();
+    let said = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok((outcome, said))
+}
+
 fn observed(
     run: &RecordedRun<String>,
     declared: &Value,
     carried: &mut Carried,
-    requests: &MockRequests,
-    before: usize,
+    (requests, before, by): Sent<'_>,
 ) -> Result<Observed, String> {
     let record = run.record();
     carried.conversation = record.checkpoint().cloned().or_else(|| carried.conversation.take());
@@ -134,7 +201,7 @@ fn observed(
         meta
     });
     out.insert("meta".to_owned(), Value::Array(meta.collect()));
-    let sent = requests.all().into_iter().skip(before).map(|request| provider::request(&request));
+    let sent = requests.all().into_iter().skip(before).map(|request| provider::request(&request, by));
     out.insert("requests".to_owned(), Value::Array(sent.collect()));
     out.insert("outcome".to_owned(), outcome(run, carried)?);
     out.insert("extra".to_owned(), Value::Object(extra(run, declared)));
@@ -177,6 +244,25 @@ pub(super) fn failed(error: &RunError) -> Value {
         out.insert("code".to_owned(), json!(code));
     }
     out.insert("message".to_owned(), json!(error.to_string()));
+    let mut fact = |key: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            out.insert(key.to_owned(), json!(value));
+        }
+    };
+    match error {
+        RunError::MessageDenied { reason, phase, middleware } => {
+            fact("reason", Some(reason));
+            fact("phase", Some(phase));
+            fact("middleware", Some(middleware));
+        }
+        RunError::PolicyHalt { reason, iteration, checker_id, tell_llm, .. } => {
+            fact("reason", Some(reason));
+            fact("checkerId", checker_id.as_deref());
+            fact("tellLLM", tell_llm.as_deref());
+            out.insert("iteration".to_owned(), json!(iteration));
+        }
+        _ => {}
+    }
     Value::Object(out)
 }
 

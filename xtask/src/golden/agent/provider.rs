@@ -1,5 +1,7 @@
 //! The scripted provider of a scenario.
 
+use std::collections::HashMap;
+
 use agentfootprint_core::llm::{LlmError, LlmRequest};
 use agentfootprint_providers::mock::{Mock, MockReply, MockRequests, MockResponse, MockUsage};
 use serde_json::{Map, Value, json};
@@ -7,16 +9,35 @@ use serde_json::{Map, Value, json};
 use crate::golden::expr::template;
 use crate::golden::text;
 
-/// The mock a scenario describes, and where its requests are kept.
-pub(in crate::golden) fn provider(scenario: &Value) -> Result<(Mock, MockRequests), String> {
-    let declared = scenario.get("provider").cloned().unwrap_or_default();
-    let declared = match declared.get("ref").and_then(Value::as_str) {
-        Some(name) => scenario
-            .pointer(&format!("/providers/{name}"))
-            .cloned()
-            .ok_or_else(|| format!("no provider {name}"))?,
-        None => declared,
-    };
+/// The providers of a scenario. Those it names are made once and shared by everything that refers to them.
+pub(super) struct Providers(HashMap<String, (Mock, MockRequests)>);
+
+impl Providers {
+    pub(super) fn of(scenario: &Value) -> Result<Self, String> {
+        let named = scenario.get("providers").and_then(Value::as_object).into_iter().flatten();
+        named
+            .map(|(name, declared)| Ok((name.clone(), provider(declared)?)))
+            .collect::<Result<_, String>>()
+            .map(Self)
+    }
+
+    /// The provider of the agent: one that is named, or one of its own.
+    pub(super) fn of_agent(&self, scenario: &Value) -> Result<(Mock, MockRequests), String> {
+        let declared = scenario.get("provider").cloned().unwrap_or_default();
+        match declared.get("ref").and_then(Value::as_str) {
+            Some(name) => self.0.get(name).cloned().ok_or_else(|| format!("no provider {name}")),
+            None => provider(&declared),
+        }
+    }
+}
+
+/// What `expect.json` calls the provider of the agent.
+pub(super) fn name_of(scenario: &Value) -> &str {
+    scenario.pointer("/provider/ref").and_then(Value::as_str).unwrap_or("main")
+}
+
+/// The mock of one declaration, and where its requests are kept.
+fn provider(declared: &Value) -> Result<(Mock, MockRequests), String> {
     for decorator in ["retryOf", "fallback", "thinkingHandler"] {
         if declared.get(decorator).is_some() {
             return Err(format!("provider decorator `{decorator}` is not built yet"));
@@ -71,9 +92,9 @@ fn from<T: serde::de::DeserializeOwned>(declared: &Value) -> Result<T, String> {
 }
 
 /// A request in the form of `expect.json`.
-pub(in crate::golden) fn request(request: &LlmRequest) -> Value {
+pub(in crate::golden) fn request(request: &LlmRequest, by: &str) -> Value {
     let mut out = Map::new();
-    out.insert("by".to_owned(), json!("main"));
+    out.insert("by".to_owned(), json!(by));
     out.insert("model".to_owned(), json!(&*request.model));
     out.insert("systemPrompt".to_owned(), json!(request.system_prompt().as_deref()));
     let messages = serde_json::to_value(request.messages()).unwrap_or_default();

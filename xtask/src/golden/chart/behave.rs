@@ -105,10 +105,11 @@ async fn one(
     };
     let key = text(operation, "key");
     match text(operation, "op").as_str() {
-        "set" => {
-            let value = compute("value")?.unwrap_or(Value::Null);
-            set(scope, &key, value, operation)?;
-        }
+        // A state holds no "no value": setting a key to it takes the key away (ENG-76).
+        "set" => match compute("value")? {
+            Some(value) => set(scope, &key, value, operation)?,
+            None => scope.delete(key.as_str())?,
+        },
         "update" => scope.update(key.as_str(), compute("value")?.unwrap_or(Value::Null))?,
         "append" => {
             let more = compute("values")?;

@@ -15,10 +15,14 @@ use serde_json::{Map, Value, json};
 
 mod behave;
 mod build;
+mod rows;
+mod standing;
 
 use super::judge::Observed;
 use super::{Played, text};
 use build::Charts;
+pub use rows::compare as rows;
+pub use standing::{Case, settle, structure};
 
 /// Makes all runs of a chart scenario.
 pub(super) async fn play(scenario: &Value) -> Result<Played, String> {
@@ -98,6 +102,9 @@ fn options(executor: &Value, declared: &Value) -> Result<RunOptions, String> {
     }
     if let Some(redaction) = executor.get("redaction") {
         options = options.redaction(policy(redaction)?);
+    }
+    for recorder in rows::recorders(executor)? {
+        options = options.observe(recorder);
     }
     Ok(options)
 }

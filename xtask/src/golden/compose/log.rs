@@ -6,7 +6,7 @@ use agentfootprint_core::llm::{
     CallCx, LlmDecorator, LlmError, LlmProvider, LlmRequest, LlmResponse, LlmStream,
 };
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::golden::agent;
 
@@ -29,11 +29,7 @@ impl Log {
     }
 
     fn note(&self, by: &str, request: &LlmRequest) {
-        let mut entry = agent::request(request);
-        if let Some(entry) = entry.as_object_mut() {
-            entry.insert("by".to_owned(), json!(by));
-        }
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(agent::request(request, by));
     }
 }
 

@@ -113,7 +113,7 @@ type Declared = Result<Arc<dyn TextRunner>, String>;
 fn declare(declared: &Value, log: &Log) -> Declared {
     match text(declared, "kind").as_str() {
         "agent" => {
-            let (provider, _) = agent::provider(declared)?;
+            let provider = agent::provider(declared)?;
             Ok(Arc::new(agent::declared(declared, log.watch("main", provider))?))
         }
         "llmCall" => llm_call(declared, log),
@@ -135,7 +135,7 @@ fn llm_call(scenario: &Value, log: &Log) -> Declared {
     let declared = scenario.get("llmCall").cloned().unwrap_or_default();
     known(&declared, &KNOWN)?;
     let id = declared.get("id").and_then(Value::as_str).unwrap_or("llm-call");
-    let (provider, _) = agent::provider(scenario)?;
+    let provider = agent::provider(scenario)?;
     let mut builder = LlmCall::builder(log.watch(id, provider), "mock-1").id(id);
     if let Some(name) = declared.get("name").and_then(Value::as_str) {
         builder = builder.name(name);
@@ -214,7 +214,7 @@ fn merged(builder: ParallelBuilder, merge: &Value, log: &Log) -> Result<Parallel
         }));
     }
     let how = merge.get("llm").ok_or("the merge is not built yet")?;
-    let (provider, _) = agent::provider(how)?;
+    let provider = agent::provider(how)?;
     Ok(builder.merge_with_llm(LlmMerge::new(log.watch("merge", provider), "mock-1", text(how, "prompt"))))
 }
 
@@ -257,7 +257,7 @@ fn repeated(scenario: &Value, log: &Log) -> Declared {
 fn self_consistency(scenario: &Value, log: &Log) -> Declared {
     let options = scenario.get("options").cloned().unwrap_or_default();
     known(&options, &["systemPrompt", "samples", "temperature", "id"])?;
-    let (provider, _) = agent::provider(scenario)?;
+    let provider = agent::provider(scenario)?;
     let provider = log.watch("self-consistency", provider);
     let mut pattern = SelfConsistency::new(provider, "mock-1", text(&options, "systemPrompt"));
     if let Some(samples) = options.get("samples").and_then(Value::as_u64) {

@@ -43,7 +43,8 @@ pub(crate) fn output(end: &SubflowEnd) -> Object {
 
 /// Asks the tool provider, when there is one. What it answers lives in the run and is what dispatch reads.
 pub(crate) async fn discover(cx: StageCx) -> Result<(), StageError> {
-    crate::agent::offer::discover(&cx).await
+    let iteration = cx.iteration()?;
+    crate::agent::discover::discover(&cx, iteration).await
 }
 
 /// Merges registry, provider and active injections; the first occurrence of a name wins.

@@ -7,8 +7,8 @@ mod meta;
 use std::fmt;
 use std::sync::Arc;
 
-use agentfootprint_record::events::words::{ContextSource, CredentialMode, PermissionCapability};
-use footprint::value::{Str, Value};
+use agentfootprint_record::events::words::{ContextSource, CredentialMode, PermissionCapability, Word as _};
+use footprint::value::{Array, Object, Str, Value};
 use indexmap::IndexMap;
 
 pub use self::assert::{
@@ -86,6 +86,32 @@ impl CredentialNeed {
     pub fn mode(mut self, mode: CredentialMode) -> Self {
         self.mode = Some(mode);
         self
+    }
+
+    /// The recorded form: `{credential, scopes?, mode?}`.
+    pub(crate) fn to_value(&self) -> Value {
+        let mut out = Object::new();
+        out.insert("credential", Value::from(self.credential.clone()));
+        if let Some(scopes) = &self.scopes {
+            out.insert("scopes", Value::from(scopes.iter().cloned().map(Value::from).collect::<Array>()));
+        }
+        if let Some(mode) = &self.mode {
+            out.insert("mode", Value::from(mode.word()));
+        }
+        Value::from(out)
+    }
+
+    /// Reads the recorded form; what is malformed is no need.
+    pub(crate) fn read(value: &Value) -> Option<Self> {
+        let text = |value: &Value| value.as_shared_str().cloned();
+        Some(Self {
+            credential: value.get("credential").and_then(text)?,
+            scopes: value
+                .get("scopes")
+                .and_then(Value::as_array)
+                .map(|scopes| scopes.iter().filter_map(text).collect()),
+            mode: value.get("mode").and_then(text).map(|word| CredentialMode::read(&word)),
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use agentfootprint_record::conventions::state;
 use agentfootprint_record::events::payload::CheckinDecision as DecisionEvent;
-use agentfootprint_record::events::words::{LoopMoment, MiddlewareOutcome};
+use agentfootprint_record::events::words::{Channel, LoopMoment, MiddlewareOutcome};
 use footprint::error::StageError;
 use footprint::value::{Str, Value};
 
@@ -15,6 +15,7 @@ use super::gates::{self, Gated};
 use super::pause::{Kind, Waiting};
 use super::resolve;
 use super::verdict::Verdict;
+use crate::agent::discover::discover;
 use crate::run::StageCx;
 use crate::tools::middleware::{DecisionRow, Ledger};
 use crate::tools::people::CheckInDecision;
@@ -25,6 +26,11 @@ pub(super) async fn resume(cx: StageCx, answer: Value) -> Result<(), StageError>
     let waiting = Waiting::read(&cx)?;
     let mut batch = Batch::reopen(cx, &waiting.call_id)?;
     let mut attempt = attempt_of(&batch, &waiting);
+    if dispatches(&waiting, &answer) && may_be_supplied(&batch.cx, &waiting) {
+        // No slot ran in this leg: the provider is asked for what it supplied (TOOL-22).
+        discover(&batch.cx, batch.iteration).await?;
+        attempt.resolved = resolve::resolve_paused(&batch.cx, &attempt.call.name, waiting.party.clone());
+    }
     let outcome = match &waiting.kind {
         Kind::Tool => Outcome::human(answer),
         Kind::Consent { .. } => dispatch(&batch, &mut attempt, Door::CONSENT_RESUME).await?,
@@ -47,6 +53,23 @@ pub(super) async fn resume(cx: StageCx, answer: Value) -> Result<(), StageError>
     let cx = batch.cx.clone();
     batch.close_resumed()?;
     waiting.clear(&cx)
+}
+
+/// Whether the answer leads to a dispatch of the call.
+fn dispatches(waiting: &Waiting, answer: &Value) -> bool {
+    match &waiting.kind {
+        Kind::Tool => false,
+        Kind::Consent { .. } => true,
+        Kind::CheckIn | Kind::Ask { .. } => decision_of(answer).approved,
+    }
+}
+
+/// Whether the paused call's tool can only come from the provider.
+fn may_be_supplied(cx: &StageCx, waiting: &Waiting) -> bool {
+    match &waiting.party {
+        Some(party) => party.channel == Channel::Provider,
+        None => resolve::resolve_paused(cx, &waiting.tool_name, None).tool().is_none(),
+    }
 }
 
 /// Runs an approved call, or settles a declined one.

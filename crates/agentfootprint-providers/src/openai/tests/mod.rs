@@ -12,8 +12,8 @@ use agentfootprint_core::llm::{CallCx, LlmChunk, LlmError, LlmProvider, LlmReque
 use futures_util::StreamExt;
 
 use super::assembler::ChatAssembler;
-use super::response::Finish;
 use super::{OpenAi, OpenAiBuilder};
+use crate::finish::Finish;
 use crate::frames::SseFramer;
 use crate::http::testing::{Answer, Scripted};
 use crate::http::{AnswerMachine, Scene, Sniffing};

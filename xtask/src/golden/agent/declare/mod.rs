@@ -1,19 +1,22 @@
 //! Declares the agent of a scenario through the public builder.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-
-use agentfootprint_core::agent::{Agent, AgentBuilder, AgentReactMode, ArgValidation, CostBudget, OnExceed};
-use agentfootprint_core::injection::{Fact, InjectionContext, Instruction, Steering};
+use agentfootprint_core::agent::{
+    Agent, AgentBuilder, AgentReactMode, ArgValidation, CostBudget, OnExceed, RunConfig, RunConfigContext,
+};
+use agentfootprint_core::injection::{BoxError, Fact, InjectionContext, Instruction, Steering};
 use agentfootprint_core::llm::{LlmProvider, ModelPrices, StaticPricing};
-use agentfootprint_core::tools::{Tool, ToolContext, ToolError, ToolFailure, ToolOutput, ask_human};
+use agentfootprint_core::tools::{CheckInOptions, Evidence};
 use agentfootprint_record::events::words::Word as _;
 use agentfootprint_record::message::Role;
-use footprint::value::Value as Kept;
 use serde_json::{Value, json};
 
-use crate::golden::expr::{Sources, eval, holds, template};
+use crate::golden::expr::{Sources, holds};
 use crate::golden::text;
+
+mod contract;
+mod links;
+mod permission;
+mod tools;
 
 /// Declarations this harness can make; anything else is named as not built yet.
 const KNOWN: &[&str] = &[
@@ -30,6 +33,10 @@ const KNOWN: &[&str] = &[
     "tools",
     "injections",
     "configure",
+    "middleware",
+    "permission",
+    "checkIn",
+    "outputSchema",
 ];
 
 pub(in crate::golden) fn agent(scenario: &Value, provider: impl LlmProvider) -> Result<Agent, String> {
@@ -66,15 +73,56 @@ pub(in crate::golden) fn agent(scenario: &Value, provider: impl LlmProvider) -> 
     builder = priced(builder, &declared);
     builder = optioned(builder, declared.get("options").unwrap_or(&Value::Null))?;
     for tool in list(&declared, "tools") {
-        builder = builder.tool(self::tool(tool)?);
+        builder = builder.tool(tools::tool(tool)?);
     }
     for injection in list(&declared, "injections") {
         builder = injected(builder, injection)?;
     }
-    if declared.get("configure").is_some() {
-        return Err("agent declaration `configure` is not built yet".to_owned());
+    if let Some(rules) = declared.get("configure").and_then(Value::as_array).cloned() {
+        builder = builder.configure_try(move |cx| configured(&rules, cx));
+    }
+    if let Some(middleware) = declared.get("middleware") {
+        builder = links::linked(builder, middleware);
+    }
+    if let Some(permission) = declared.get("permission") {
+        builder = permission::guarded(builder, permission)?;
+    }
+    if let Some(check_in) = declared.get("checkIn") {
+        builder =
+            builder.check_in(CheckInOptions::new().evidence(match text(check_in, "evidence").as_str() {
+                "minimal" => Evidence::Minimal,
+                _ => Evidence::Standard,
+            }));
+    }
+    if let Some(schema) = declared.get("outputSchema") {
+        builder = contract::contracted(builder, schema);
     }
     builder.build().map_err(|errors| errors.to_string())
+}
+
+/// The first rule that fits decides model and instructions of the run.
+fn configured(rules: &[Value], cx: &RunConfigContext) -> Result<Option<RunConfig>, BoxError> {
+    let seen = Given(json!({
+        "message": &*cx.message,
+        "identity": cx.identity,
+        "defaults": {"model": &*cx.defaults.model, "instructions": cx.defaults.instructions.as_deref()},
+    }));
+    for rule in rules {
+        let fits = rule.get("if").map_or(Ok(true), |condition| holds(condition, &seen));
+        if !fits.map_err(|thrown| BoxError::from(thrown.0))? {
+            continue;
+        }
+        let word = |key: &str| rule.pointer(&format!("/use/{key}")).and_then(Value::as_str);
+        let mut config = RunConfig::new();
+        if let Some(model) = word("model") {
+            config = config.model(model);
+        }
+        if let Some(instructions) = word("instructions") {
+            config = config.instructions(instructions);
+        }
+        return Ok(Some(config));
+    }
+    Ok(None)
 }
 
 fn priced(mut builder: AgentBuilder, declared: &Value) -> AgentBuilder {
@@ -138,13 +186,23 @@ fn injected(builder: AgentBuilder, declared: &Value) -> Result<AgentBuilder, Str
                 .map_err(|thrown| Box::<dyn std::error::Error + Send + Sync>::from(thrown.0))
         }
     });
+    let described = declared.get("description").and_then(Value::as_str).map(str::to_owned);
     let role = (text(declared, "slot") == "messages").then(|| Role::read(&text(declared, "role").into()));
     Ok(match text(declared, "type").as_str() {
-        "steering" => builder.steering(Steering::new(id, text(declared, "prompt"))),
+        "steering" => {
+            let mut steering = Steering::new(id, text(declared, "prompt"));
+            if let Some(described) = described {
+                steering = steering.describe(described);
+            }
+            builder.steering(steering)
+        }
         "fact" => {
             let mut fact = Fact::new(id, text(declared, "data"));
             if let Some(active) = active {
                 fact = fact.active_when_try(active);
+            }
+            if let Some(described) = described {
+                fact = fact.describe(described);
             }
             if let Some(role) = role {
                 fact = fact.in_messages(role);
@@ -158,6 +216,9 @@ fn injected(builder: AgentBuilder, declared: &Value) -> Result<AgentBuilder, Str
             };
             if let Some(active) = active {
                 instruction = instruction.active_when_try(active);
+            }
+            if let Some(described) = described {
+                instruction = instruction.describe(described);
             }
             if let Some(role) = role {
                 instruction = instruction.in_messages(role);
@@ -176,153 +237,6 @@ impl Sources for Given {
     }
     fn input(&self) -> Option<Value> {
         Some(self.0.clone())
-    }
-}
-
-fn tool(declared: &Value) -> Result<Tool, String> {
-    const DECLARED: &[&str] = &[
-        "name",
-        "description",
-        "inputSchema",
-        "behaviour",
-        "resultCeiling",
-        "repeatedWhen",
-        "argumentsFrom",
-    ];
-    if let Some(unknown) = declared
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(key, _)| key)
-        .find(|key| !DECLARED.contains(&key.as_str()))
-    {
-        return Err(format!("tool declaration `{unknown}` is not built yet"));
-    }
-    let mut builder = Tool::builder(text(declared, "name")).description(text(declared, "description"));
-    if let Some(schema) = declared.get("inputSchema") {
-        builder = builder.input_schema(Kept::from(schema.clone()));
-    }
-    if let Some(ceiling) = declared.get("resultCeiling") {
-        builder = builder
-            .result_ceiling(ceiling.get("maxChars").and_then(Value::as_u64).unwrap_or_default() as usize);
-        let narrow: Vec<String> =
-            list(ceiling, "narrowBy").iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
-        if !narrow.is_empty() {
-            builder = builder.narrow_by(narrow);
-        }
-    }
-    if let Some(grounds) = declared.get("argumentsFrom").and_then(Value::as_array) {
-        builder = builder.arguments_from(
-            grounds.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect::<Vec<_>>(),
-        );
-    }
-    if declared.get("repeatedWhen").is_some() {
-        builder = builder.repeated_when(agentfootprint_core::tools::RepeatedWhen::Arguments);
-    }
-    let behaviour = Arc::new(Behaviour::of(declared.get("behaviour").cloned().unwrap_or_default())?);
-    builder
-        .handler(move |args: Kept, cx: ToolContext| {
-            let behaviour = Arc::clone(&behaviour);
-            async move { behaviour.act(&args.to_json(), &cx) }
-        })
-        .build()
-        .map_err(|error| error.to_string())
-}
-
-/// What a scenario's tool does.
-struct Behaviour {
-    declared: Value,
-    calls: AtomicUsize,
-    inner: Mutex<Vec<Arc<Behaviour>>>,
-}
-
-impl Behaviour {
-    fn of(declared: Value) -> Result<Self, String> {
-        let known = [
-            "return",
-            "template",
-            "echoArgs",
-            "none",
-            "throw",
-            "sequence",
-            "when",
-            "progress",
-            "askHuman",
-            "contextFacts",
-        ];
-        let name = declared
-            .as_object()
-            .and_then(|map| map.keys().find(|key| !known.contains(&key.as_str())).cloned());
-        if let Some(name) = name {
-            return Err(format!("tool behaviour `{name}` is not built yet"));
-        }
-        let inner = list(&declared, "sequence")
-            .iter()
-            .map(|each| Self::of(each.clone()).map(Arc::new))
-            .collect::<Result<_, _>>()?;
-        Ok(Self { declared, calls: AtomicUsize::new(0), inner: Mutex::new(inner) })
-    }
-
-    fn act(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolFailure> {
-        for payload in list(&self.declared, "progress") {
-            cx.progress(Kept::from(payload.clone()));
-        }
-        if self.declared.get("sequence").is_some() {
-            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let at = self.calls.fetch_add(1, Ordering::SeqCst).min(inner.len().saturating_sub(1));
-            return inner.get(at).map_or(Ok(ToolOutput::None), |behaviour| behaviour.act(args, cx));
-        }
-        if let Some(rules) = self.declared.get("when").and_then(Value::as_array) {
-            for rule in rules {
-                let fits = rule
-                    .get("if")
-                    .is_none_or(|condition| holds(condition, &Given(args.clone())).unwrap_or_default());
-                if fits {
-                    let then = rule.get("then").cloned().unwrap_or_default();
-                    return Self::of(then).map_err(ToolError::new)?.act(args, cx);
-                }
-            }
-            return Ok(ToolOutput::None);
-        }
-        if let Some(expression) = self.declared.get("return") {
-            let value = eval(expression, &Given(args.clone())).map_err(|thrown| ToolError::new(thrown.0))?;
-            return Ok(output(value));
-        }
-        if let Some(pattern) = self.declared.get("template").and_then(Value::as_str) {
-            return Ok(ToolOutput::Text(template(pattern, args).into()));
-        }
-        if self.declared.get("echoArgs").is_some() {
-            return Ok(ToolOutput::Json(Kept::from(args.clone())));
-        }
-        if let Some(data) = self.declared.get("askHuman") {
-            return Err(ask_human(Kept::from(data.clone())));
-        }
-        if let Some(thrown) = self.declared.get("throw") {
-            let message = thrown.as_str().map_or_else(|| text(thrown, "message"), str::to_owned);
-            return Err(ToolError::new(message).into());
-        }
-        if self.declared.get("contextFacts").is_some() {
-            let identity = cx.identity().and_then(|identity| serde_json::to_value(identity).ok());
-            let mut facts = json!({"iteration": cx.iteration(), "toolCallId": cx.tool_call_id()});
-            if let Some(facts) = facts.as_object_mut() {
-                if let Some(session) = cx.session_id() {
-                    facts.insert("sessionId".to_owned(), json!(session));
-                }
-                if let Some(identity) = identity {
-                    facts.insert("identity".to_owned(), identity);
-                }
-            }
-            return Ok(ToolOutput::Json(Kept::from(facts)));
-        }
-        Ok(ToolOutput::None)
-    }
-}
-
-fn output(value: Option<Value>) -> ToolOutput {
-    match value {
-        None => ToolOutput::None,
-        Some(Value::String(text)) => ToolOutput::Text(text.into()),
-        Some(other) => ToolOutput::Json(Kept::from(other)),
     }
 }
 

@@ -1,0 +1,112 @@
+//! What is known of a Claude model by its id. The table ages; every answer can be overridden on the builder.
+
+use agentfootprint_core::llm::ThinkingMode;
+
+/// What a model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ModelFacts {
+    pub(crate) thinking: ThinkingMode,
+    /// One tool can be forced.
+    pub(crate) forced_tool: bool,
+    /// Turns of the role `system` may stand among the messages.
+    pub(crate) system_turns: bool,
+}
+
+/// The facts of an id, read from `claude-` onward, so that the forms of Bedrock, Vertex and ARNs resolve too. An id
+/// that is not understood is taken for a new model.
+pub(crate) fn facts(model: &str) -> ModelFacts {
+    let (name, version) = parse(model);
+    let thinking = match version {
+        Some(version) if version < (3, 7) => ThinkingMode::None,
+        Some(version) if version <= (4, 6) => ThinkingMode::Budget,
+        _ => ThinkingMode::Adaptive,
+    };
+    ModelFacts {
+        thinking,
+        forced_tool: !(name.as_deref() == Some("mythos") && version.is_none()),
+        system_turns: version.is_some_and(|version| version >= (4, 8)),
+    }
+}
+
+/// Name and version: `claude-sonnet-4-5-20250929` is sonnet 4.5, `claude-3-opus-latest` is opus 3.0.
+fn parse(model: &str) -> (Option<String>, Option<(u32, u32)>) {
+    let lower = model.to_lowercase();
+    let Some((_, rest)) = lower.split_once("claude-") else { return (None, None) };
+    let mut name = None;
+    let mut numbers: Vec<u32> = Vec::new();
+    for part in rest.split(['-', '@', '.', ':', '/']) {
+        match part.parse::<u32>() {
+            // Versions have one or two digits; more are a date, and what follows it is a suffix.
+            Ok(number) if part.len() <= 2 && numbers.len() < 2 => numbers.push(number),
+            Ok(_) => break,
+            Err(_) if is_suffix(part) => break,
+            Err(_) => {
+                name.get_or_insert_with(|| part.to_owned());
+            }
+        }
+    }
+    let mut numbers = numbers.into_iter();
+    let version = numbers.next().map(|major| (major, numbers.next().unwrap_or(0)));
+    (name, version)
+}
+
+/// `latest`, or `v1` as Bedrock appends it.
+fn is_suffix(part: &str) -> bool {
+    let revision = part.strip_prefix('v').filter(|digits| !digits.is_empty());
+    part == "latest" || revision.is_some_and(|digits| digits.chars().all(|c| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves LLM-93.
+    #[test]
+    fn ids_of_every_form_resolve_to_their_family() {
+        use ThinkingMode::{Adaptive, Budget, None};
+        let cases = [
+            ("claude-instant-1.2", None),
+            ("claude-2.1", None),
+            ("claude-3-opus-20240229", None),
+            ("claude-3-5-sonnet-latest", None),
+            ("anthropic.claude-3-5-sonnet-20241022-v2:0", None),
+            ("claude-3-7-sonnet-20250219", Budget),
+            ("claude-opus-4-20250514", Budget),
+            ("claude-opus-4@20250514", Budget),
+            ("claude-sonnet-4-5-20250929", Budget),
+            ("claude-sonnet-4-5@20250929", Budget),
+            ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", Budget),
+            (
+                "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-opus-4-1-20250805-v1:0",
+                Budget,
+            ),
+            ("claude-haiku-4-5", Budget),
+            ("anthropic/claude-opus-4.6", Budget),
+            ("claude-opus-4-6-v1", Budget),
+            ("claude-opus-4-7", Adaptive),
+            ("anthropic.claude-opus-4-8-20260528-v1:0", Adaptive),
+            ("claude-sonnet-5", Adaptive),
+            ("claude-mythos-preview", Adaptive),
+            ("some-proxy-model", Adaptive),
+        ];
+        for (model, mode) in cases {
+            assert_eq!(facts(model).thinking, mode, "{model}");
+        }
+    }
+
+    #[test]
+    fn system_turns_and_forced_tools_are_known_per_model() {
+        for (model, turns) in [
+            ("claude-opus-4-8", true),
+            ("claude-opus-5-5", true),
+            ("claude-opus-4-7", false),
+            ("claude-sonnet-4-6", false),
+            ("claude-mythos-preview", false),
+            ("other", false),
+        ] {
+            assert_eq!(facts(model).system_turns, turns, "{model}");
+        }
+        assert!(!facts("claude-mythos-preview").forced_tool);
+        assert!(facts("claude-mythos-5").forced_tool && facts("claude-sonnet-4-5").forced_tool);
+    }
+}
