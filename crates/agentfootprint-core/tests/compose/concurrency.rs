@@ -75,7 +75,7 @@ async fn runs_of_one_composition_do_not_touch() {
         assert!(heard.all().iter().all(|event| event["meta"]["runId"].as_str().unwrap() == &**run_id));
         let inner =
             report.record.snapshot().subtree("step-agent").unwrap().tree_context.global_context.clone();
-        assert_eq!(inner.get("runIdentity").unwrap()["conversationId"], json!((format!("talk-{at:02}-"))));
+        assert_eq!(inner.get("runIdentity").unwrap()["conversationId"], format!("talk-{at:02}-").as_str());
     }
 }
 

@@ -165,7 +165,7 @@ async fn every_runner_nests_in_every_other() {
             assert_paired(&heard, &at);
             let depth = depth(&held.ui_group());
             assert!(depth >= 1, "{at}");
-            let path = heard.all().iter().map(|event| segments(event)).max().unwrap();
+            let path = heard.all().iter().map(segments).max().unwrap();
             assert!(path >= 2, "{at}: {path}");
             let runs: std::collections::BTreeSet<String> =
                 heard.all().iter().map(|event| event["meta"]["runId"].as_str().unwrap().to_owned()).collect();

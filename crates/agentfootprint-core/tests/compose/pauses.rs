@@ -157,7 +157,7 @@ async fn a_graph_goes_on_inside_a_node() {
     let graph = Graph::builder("g")
         .node(Node::new("a", asking("a")))
         .node(Node::new("b", wrapping("b")))
-        .node(Node::new("c", wrapping("c")).join(|up| format!("{}", up.get("a").unwrap().as_str().unwrap())))
+        .node(Node::new("c", wrapping("c")).join(|up| up.get("a").unwrap().as_str().unwrap().to_owned()))
         .edge("a", "c")
         .edge("b", "c")
         .build()

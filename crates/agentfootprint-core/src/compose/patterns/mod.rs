@@ -75,14 +75,12 @@ use debug_by_id;
 macro_rules! id_and_name {
     () => {
         /// Its id.
-        #[must_use]
         pub fn id(mut self, id: impl Into<footprint::value::Str>) -> Self {
             self.id = id.into();
             self
         }
 
         /// Its name.
-        #[must_use]
         pub fn name(mut self, name: impl Into<footprint::value::Str>) -> Self {
             self.name = name.into();
             self
