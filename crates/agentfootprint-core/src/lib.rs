@@ -6,6 +6,7 @@
 //! | module | what it owns |
 //! |---|---|
 //! | [`agent`] | [`Agent`](agent::Agent): builder, chart, stages |
+//! | [`compose`] | every runner besides the agent: one call, sequences, parallels, loops, graphs, patterns |
 //! | [`run`] | starting a run, its report, its errors, its [effects port](run::Effects) |
 //! | [`events`] | subscribing to what a run says while it happens |
 //! | [`injection`] | facts, instructions and other engineered context |
@@ -19,6 +20,7 @@
 //! a store, a timer — is reached through its effects port.
 
 pub mod agent;
+pub mod compose;
 pub mod embed;
 pub mod events;
 pub mod injection;

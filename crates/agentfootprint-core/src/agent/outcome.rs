@@ -100,6 +100,9 @@ pub(crate) fn failure_of(error: EngineError) -> RunError {
         if let Some(llm) = source.downcast_ref::<LlmError>() {
             return RunError::Llm(llm.clone());
         }
+        if let Some(known) = source.downcast_ref::<RunError>() {
+            return known.clone();
+        }
         if let Some(delivery) = source.downcast_ref::<DeliveryError>() {
             return RunError::Delivery(delivery.clone());
         }

@@ -29,6 +29,11 @@ impl RunReports {
         self.trail.note(|| said(&build().into()));
         self.run.say(&self.step, build);
     }
+
+    /// The sink of a call that no agent makes.
+    pub(crate) fn at(run: Arc<RunContext>, step: RuntimeStageId) -> Self {
+        Self { run, step }
+    }
 }
 
 impl ReportSink for RunReports {

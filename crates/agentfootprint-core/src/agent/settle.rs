@@ -128,7 +128,7 @@ pub(super) fn resume(
 }
 
 /// A value that must be an object in an event.
-fn as_map(value: &Value, key: &str) -> Value {
+pub(crate) fn as_map(value: &Value, key: &str) -> Value {
     match value {
         Value::Object(_) => value.clone(),
         other => Value::from([(Str::from(key), other.clone())].into_iter().collect::<Object>()),
@@ -167,7 +167,7 @@ fn declared(
 }
 
 /// What needs the provider and is therefore refused here and not at build (AGT-32).
-fn check_start(core: &AgentCore) -> Result<(), RunRefusal> {
+pub(crate) fn check_start(core: &AgentCore) -> Result<(), RunRefusal> {
     for injection in &core.injections {
         for message in &injection.content().messages {
             let injection = injection.id().clone();
@@ -328,11 +328,11 @@ fn addressed(core: &AgentCore, run: &RunContext, mut checkpoint: AgentRunCheckpo
 }
 
 /// Said when the walk itself failed; a failure a stage wrote down and ended the chart with has facts of its own (AGT-28).
-fn fatal(run: &RunContext, error: &RunError) {
+pub(crate) fn fatal(run: &RunContext, error: &RunError) {
     run.say_at(ids::RUN_BOUNDARY, || ErrorFatal::new(error.human_message(), ids::ROOT_STAGE, "run"));
 }
 
-fn pause_requested(run: &RunContext, pause: &PauseOutcome) {
+pub(crate) fn pause_requested(run: &RunContext, pause: &PauseOutcome) {
     run.say_at(&ids::paused_step(&pause.checkpoint.paused_stage_id), || {
         let reason = pause
             .pause_data
@@ -346,7 +346,7 @@ fn pause_requested(run: &RunContext, pause: &PauseOutcome) {
 }
 
 /// Exactly one per leg, on every exit (EVD-415).
-fn disposition(core: &AgentCore, run: &RunContext) {
+pub(crate) fn disposition(core: &AgentCore, run: &RunContext) {
     run.say_at(ids::INTEGRITY_DISPOSITION, || {
         let ledger = lock(&run.integrity);
         let rows: Vec<DispositionRow> = ledger

@@ -57,6 +57,8 @@ pub struct RunContext {
     pub(crate) ordinals: AtomicU64,
     /// Consents a person still has to give; a run may not end quietly on one (TOOL-53).
     pub(crate) consent: OutstandingConsent,
+    /// The compositions that are under way in this run.
+    pub(crate) compositions: crate::compose::Compositions,
     turns: Mutex<HashMap<Str, Arc<AgentTurn>>>,
 }
 
@@ -93,6 +95,7 @@ impl RunContext {
             integrity: Mutex::new(parts.integrity),
             ordinals: AtomicU64::new(0),
             consent: OutstandingConsent::default(),
+            compositions: crate::compose::Compositions::default(),
             turns: Mutex::new(HashMap::new()),
         }
     }
@@ -411,7 +414,7 @@ pub(crate) fn run_of(scope: &Scope) -> Result<Arc<RunContext>, StageError> {
 }
 
 /// What an address has in front of `local_path`: where the agent is mounted, `""` at the root.
-fn mount_prefix<'a>(address: &'a RuntimeStageId, local_path: &str) -> &'a str {
+pub(crate) fn mount_prefix<'a>(address: &'a RuntimeStageId, local_path: &str) -> &'a str {
     let stage = address.stage_id();
     stage.strip_suffix(local_path).map_or(stage, |prefix| prefix.trim_end_matches('/'))
 }

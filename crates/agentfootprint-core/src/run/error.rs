@@ -355,6 +355,16 @@ pub enum RunError {
         /// The pause.
         pause: Box<PauseOutcome>,
     },
+    /// A member of a composition failed.
+    #[error("{composition}: {member} failed: {cause}")]
+    Member {
+        /// The composition, such as ``Graph `plan` ``.
+        composition: Str,
+        /// Its member, such as ``node `draft` ``.
+        member: Str,
+        /// What failed.
+        cause: Box<RunError>,
+    },
     /// The per-run configuration is not usable (AGT-24).
     #[error("the run's configuration is not usable: {what}")]
     InvalidRunConfig {
@@ -402,6 +412,7 @@ impl RunError {
             Self::EvidenceRecovery { .. } => "EvidenceRecoveryError",
             Self::MemoryWrite { .. } => "MemoryWriteError",
             Self::PausedInstead { .. } => "PausedInstead",
+            Self::Member { cause, .. } => cause.name(),
             Self::InvalidRunConfig { .. } => "InvalidRunConfigError",
         }
     }
@@ -428,7 +439,16 @@ impl RunError {
             Self::EvidenceRecovery { .. } => Some("ERR_EVIDENCE_RECOVERY"),
             Self::MemoryWrite { .. } => Some("ERR_MEMORY_WRITE"),
             Self::PausedInstead { .. } => Some("ERR_PAUSED_INSTEAD"),
+            Self::Member { cause, .. } => cause.code(),
             Self::InvalidRunConfig { .. } => Some("ERR_INVALID_RUN_CONFIG"),
+        }
+    }
+
+    /// The failure itself, without what it was wrapped in: the member of a composition, the checkpoint.
+    pub fn root_cause(&self) -> &Self {
+        match self {
+            Self::Member { cause, .. } | Self::Checkpoint { cause, .. } => cause.root_cause(),
+            other => other,
         }
     }
 
@@ -455,7 +475,7 @@ impl RunError {
     /// Whether running the same turn again from its checkpoint can succeed without a change (AGT-100).
     pub fn is_resumable(&self) -> bool {
         match self {
-            Self::Checkpoint { cause, .. } => cause.is_resumable(),
+            Self::Checkpoint { cause, .. } | Self::Member { cause, .. } => cause.is_resumable(),
             Self::Llm(error) => error.is_resumable(),
             other => !other.is_terminal(),
         }
@@ -473,7 +493,7 @@ impl RunError {
     pub fn human_message(&self) -> String {
         match self {
             Self::Llm(error) => error.human_message(),
-            Self::Checkpoint { cause, .. } => cause.human_message(),
+            Self::Checkpoint { cause, .. } | Self::Member { cause, .. } => cause.human_message(),
             other => other.to_string(),
         }
     }

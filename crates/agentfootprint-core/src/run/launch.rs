@@ -132,7 +132,7 @@ pub(crate) fn launch<T: Send + 'static>(
     let mut walk_options = walk::RunOptions::new()
         .max_iterations(options.max_iterations.unwrap_or(launch.dials.max_iterations))
         .read_tracking(launch.dials.read_tracking)
-        .commit_values(launch.dials.commit_values)
+        .commit_values(options.commit_values.unwrap_or(launch.dials.commit_values))
         .write_provenance(launch.dials.write_provenance)
         .narrative(true)
         .run_ids(Arc::new(WalkIds { ids, clock: Arc::clone(&clock) }))

@@ -35,10 +35,10 @@ pub use input::RunInput;
 pub use integrity::{CheckCounts, Disposition, IntegrityCheck, IntegrityLedger};
 pub use options::{RunOptions, RunWiring};
 pub use report::{AnswerError, PauseOutcome, RunFailure, RunOutcome, RunRecord, RunReport};
-pub use runner::{ChartRunner, Runner, UiGroup};
+pub use runner::{ChartRunner, RunNeeds, Runner, UiGroup};
 
-pub(crate) use context::{CANCELLED, StageCx, lock, millis};
-pub(crate) use effects::{Journaled, Performed, Trail, said};
+pub(crate) use context::{CANCELLED, StageCx, cancelled, lock, millis, mount_prefix, run_of};
+pub(crate) use effects::{Journaled, Performed, Trail, perform, said};
 pub(crate) use identity::identity_value;
 pub(crate) use input::{Restored, StartMaterial};
 pub(crate) use state::message;
