@@ -12,6 +12,7 @@
 //! | [`tools`] | tools, and the one pipeline every call goes through |
 //! | [`llm`] | the port to model providers |
 //! | [`record`] | recording a run |
+//! | [`window`] | what leaves a conversation that grows |
 //!
 //! Two rules hold everywhere. An [`Agent`](agent::Agent) is immutable and runs many turns at once: what belongs to one run
 //! lives in its run context, never in the agent, never in a static. And everything a run cannot recompute — a model, a tool,
@@ -24,6 +25,7 @@ pub mod llm;
 pub mod record;
 pub mod run;
 pub mod tools;
+pub mod window;
 
 #[doc(hidden)]
 pub use tools::private as __private;

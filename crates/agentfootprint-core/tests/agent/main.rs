@@ -11,3 +11,4 @@ mod refusals;
 mod runs;
 mod streaming;
 mod support;
+mod windows;
