@@ -14,6 +14,7 @@
 //! | [`llm`] | the port to model providers |
 //! | [`embed`] | the port to embedding models |
 //! | [`record`] | recording a run |
+//! | [`window`] | what leaves a conversation that grows |
 //!
 //! Two rules hold everywhere. An [`Agent`](agent::Agent) is immutable and runs many turns at once: what belongs to one run
 //! lives in its run context, never in the agent, never in a static. And everything a run cannot recompute — a model, a tool,
@@ -28,6 +29,7 @@ pub mod llm;
 pub mod record;
 pub mod run;
 pub mod tools;
+pub mod window;
 
 #[doc(hidden)]
 pub use tools::private as __private;

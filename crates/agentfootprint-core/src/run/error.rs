@@ -291,10 +291,15 @@ pub enum RunError {
         values: Value,
     },
     /// The window cannot be measured.
-    #[error("window strategy `{strategy}` cannot measure this conversation")]
+    #[error(
+        "window strategy `{strategy}` cannot measure this conversation: `{provider}` reported 0 tokens in and out. Windows are \
+         counted, not guessed: use a provider that reports usage, or a sliding window, which needs none"
+    )]
     CompactionUnmeasurable {
         /// The strategy.
         strategy: Str,
+        /// The provider.
+        provider: Str,
     },
     /// A person must consent, and the run cannot wait.
     #[error("tool `{tool}` needs a person's consent for service `{service}`")]

@@ -16,3 +16,4 @@ mod refusals;
 mod runs;
 mod streaming;
 mod support;
+mod windows;

@@ -24,6 +24,7 @@ use crate::agent::{cost, hit_rate, wire_check};
 use crate::injection::iterations_remaining;
 use crate::llm::{CallCx, CallRng, LlmChunk, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
 use crate::run::{EffectKind, Performed, Reexecution, StageCx, Trail, lock};
+use crate::window::note_usage;
 
 /// One call of the model, in the order of AGT §11.1.
 pub(crate) async fn call_llm(cx: StageCx) -> Result<(), StageError> {
@@ -208,6 +209,7 @@ fn land(
         cx.set(state::TOTAL_CACHE_READ_TOKENS, so_far.saturating_add(read))?;
     }
     hit_rate::note(cx, sent.markers, &response.usage)?;
+    note_usage(cx, iteration, &response.usage);
     cx.emit(|| ended(cx, iteration, elapsed, content, call_count, &response, &sent.request));
     wire_check::check(cx, iteration, &sent.request, response.wire_manifest.as_ref())?;
     let (provider, model) = match &response.served_by {
