@@ -31,8 +31,8 @@ impl RunReports {
     }
 
     /// The sink of a call that no agent makes.
-    pub(crate) fn at(run: Arc<RunContext>, step: RuntimeStageId) -> Self {
-        Self { run, step }
+    pub(crate) fn at(run: Arc<RunContext>, step: RuntimeStageId, trail: Trail) -> Self {
+        Self { run, step, trail }
     }
 }
 

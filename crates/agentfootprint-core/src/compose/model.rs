@@ -12,7 +12,9 @@ use footprint::value::Value;
 use crate::agent::reports::RunReports;
 use crate::agent::stages::call_llm::llm_failed;
 use crate::llm::{CallCx, CallRng, LlmProvider, LlmRequest, LlmResponse};
-use crate::run::{EffectKind, Reexecution, RunContext, cancelled, millis, perform};
+use crate::run::{
+    EffectKind, Performed, Reexecution, RunContext, Trail, Which, cancelled, millis, perform,
+};
 
 /// A call has one iteration.
 pub(crate) const ITERATION: u32 = 1;
@@ -27,29 +29,31 @@ pub(crate) async fn ask(
 ) -> Result<LlmResponse, StageError> {
     run.say(&step, || started(provider.name(), request, record_system_prompt));
     let began = run.clock.monotonic();
+    let trail = Trail::of(&*run.effects);
     let port = CallCx::detached()
         .with_cancel(run.cancel_token().clone())
-        .with_reports(Arc::new(RunReports::at(Arc::clone(run), step.clone())))
+        .with_reports(Arc::new(RunReports::at(Arc::clone(run), step.clone(), trail.clone())))
         .with_run_id(run.run_id().clone())
         .with_clock(Arc::clone(run.clock()))
         .with_rng(CallRng::seeded(u64::from(ITERATION)));
     let input = || serde_json::to_value(request).map(Value::from).unwrap_or_default();
     let work = async { provider.complete(request, &port).await };
-    let performed = perform(
-        &*run.effects,
-        run.next_ordinal(),
-        EffectKind::Llm,
-        &request.model,
-        &step,
-        Reexecution::AtLeastOnce,
-        &input,
-        work,
-    );
-    let answered = tokio::select! {
+    let which = Which {
+        ordinal: run.next_ordinal(),
+        kind: EffectKind::Llm,
+        name: &request.model,
+        step: &step,
+        policy: Reexecution::AtLeastOnce,
+    };
+    let performed = perform(&*run.effects, which, &input, &trail, work);
+    let Performed { value: answered, replayed } = tokio::select! {
         biased;
         () = run.cancel.cancelled() => return Err(cancelled()),
-        answered = performed => answered,
+        performed = performed => performed,
     };
+    for fact in replayed.unwrap_or_default() {
+        run.say_again(&step, &fact);
+    }
     let response = answered.map_err(llm_failed)?;
     let elapsed = millis(run.clock.monotonic().saturating_sub(began));
     run.say(&step, || ended(provider.name(), request, &response, elapsed));

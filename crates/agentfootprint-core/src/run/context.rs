@@ -201,6 +201,15 @@ impl RunContext {
         }
     }
 
+    /// Says again what an effect said when it was performed.
+    pub(crate) fn say_again(&self, step: &RuntimeStageId, fact: &Value) {
+        if let Some(event) = effects::said_before(fact)
+            && event.name().is_some_and(|name| self.events.interested(name))
+        {
+            self.events.dispatch(event, self.meta(step.clone()));
+        }
+    }
+
     /// Says an event that is already built at a pseudo step.
     pub(crate) fn tell_at(&self, step: &str, event: AgentEvent) {
         if event.name().is_some_and(|name| self.events.interested(name)) {
@@ -314,11 +323,7 @@ impl StageCx {
 
     /// Says again what an effect said when it was performed.
     pub(crate) fn say_again(&self, fact: &Value) {
-        if let Some(event) = effects::said_before(fact)
-            && event.name().is_some_and(|name| self.wants(name))
-        {
-            self.dispatch(event);
-        }
+        self.run.say_again(&self.address(), fact);
     }
 
     /// Says an event that is already built.

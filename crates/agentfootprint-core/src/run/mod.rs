@@ -38,7 +38,7 @@ pub use report::{AnswerError, PauseOutcome, RunFailure, RunOutcome, RunRecord, R
 pub use runner::{ChartRunner, RunNeeds, Runner, UiGroup};
 
 pub(crate) use context::{CANCELLED, StageCx, cancelled, lock, millis, mount_prefix, run_of};
-pub(crate) use effects::{Journaled, Performed, Trail, perform, said};
+pub(crate) use effects::{Journaled, Performed, Trail, Which, perform, said};
 pub(crate) use identity::identity_value;
 pub(crate) use input::{Restored, StartMaterial};
 pub(crate) use state::message;
