@@ -264,7 +264,12 @@ fn resolve(
     }
     match report.outcome() {
         Outcome::Failed(error) => {
-            Err(outcome::with_checkpoint(outcome::failure_of(error.clone()), crash_checkpoint(core, run)))
+            let mut failure = outcome::failure_of(error.clone());
+            if let RunError::Cancelled { at_stage, .. } = &mut failure {
+                // A run out of time has no failing stage of its own; what was going on is known.
+                *at_stage = at_stage.take().or_else(|| run.turn("").tracker.stage_under_way());
+            }
+            Err(outcome::with_checkpoint(failure, crash_checkpoint(core, run)))
         }
         _ => {
             let answer = final_state.get(state::FINAL_CONTENT).and_then(Value::as_str).unwrap_or_default();

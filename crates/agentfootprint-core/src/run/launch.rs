@@ -8,10 +8,11 @@ use agentfootprint_record::MemoryIdentity;
 use agentfootprint_record::events::RunFacts;
 use footprint::chart::Chart;
 use footprint::clock::Clock;
+use footprint::error::RunError as EngineError;
 use footprint::ids::{RunId, RunIdSource};
 use footprint::observe::{Delivery, ObserverQueueConfig, Recorder};
 use footprint::pause::FlowchartCheckpoint;
-use footprint::report::RunReport as WalkReport;
+use footprint::report::{Outcome, RunReport as WalkReport};
 use footprint::state::{CommitValues, Tracking, WriteProvenance};
 use footprint::value::{Str, Value};
 use footprint::walk;
@@ -166,6 +167,10 @@ pub(crate) fn launch<T: Send + 'static>(
         driven.begin_leg().await;
         open(&driven);
         let report = run.await;
+        if matches!(report.outcome(), Outcome::Failed(EngineError::TimedOut { .. })) {
+            // What tools left running learns that nobody waits for it any more.
+            driven.cancel.cancel();
+        }
         let report = settle(Arc::clone(&driven), report).await;
         driven.events.hub().close();
         report
