@@ -52,7 +52,8 @@ pub mod ollama;
 #[cfg(feature = "openai")]
 pub mod openai;
 pub mod resilience;
-#[cfg(all(test, feature = "http"))]
+#[cfg(feature = "http")]
+#[cfg(test)]
 mod testing;
 mod thinking;
 #[cfg(feature = "http")]

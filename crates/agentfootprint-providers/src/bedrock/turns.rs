@@ -95,7 +95,8 @@ fn assistant(message: ProviderMessage<'_>, told: bool) -> Vec<Json> {
     let calls = message.tool_calls();
     let thoughts = message.thinking_blocks();
     // Where calls are told as text the turn is no longer the one that was signed.
-    let thoughts = thoughts.iter().filter(|block| is_sendable(block) && !(told && !calls.is_empty()));
+    let as_signed = !told || calls.is_empty();
+    let thoughts = thoughts.iter().filter(|block| as_signed && is_sendable(block));
     let mut blocks: Vec<Json> = thoughts.map(reasoning).collect();
     blocks.extend(text_block(message.content()));
     blocks.extend(calls.into_iter().map(|call| tool_use(call, told)));

@@ -39,12 +39,12 @@ mod ollama;
 #[cfg(feature = "embed-openai")]
 mod openai;
 #[cfg(all(
-    test,
     feature = "embed-openai",
     feature = "embed-ollama",
     feature = "embed-gemini",
     feature = "embed-bedrock"
 ))]
+#[cfg(test)]
 mod tests;
 
 #[cfg(feature = "embed-bedrock")]

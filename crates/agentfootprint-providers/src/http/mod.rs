@@ -15,7 +15,8 @@
 //! | `retry_after` | the wait a response states |
 
 mod answer;
-#[cfg(all(test, any(feature = "openai", feature = "ollama", feature = "bedrock")))]
+#[cfg(any(feature = "openai", feature = "ollama", feature = "bedrock"))]
+#[cfg(test)]
 pub(crate) mod contract;
 mod exchange;
 mod limits;

@@ -266,7 +266,7 @@ async fn an_event_that_is_not_this_wire_is_an_error() {
         ("contentBlockDelta", json!({"contentBlockIndex": 0, "delta": {"reasoningContent": {"text": 7}}})),
         ("messageStop", json!({})),
     ] {
-        let (_, error) = subject().stream(Answer::ok(events(&[bad.clone()]))).await;
+        let (_, error) = subject().stream(Answer::ok(events(std::slice::from_ref(&bad)))).await;
         assert!(matches!(error.unwrap().kind, LlmErrorKind::UnreadableFrame), "{bad:?}");
     }
     let damaged = frame(&[(":message-type", "event"), (":event-type", "metadata")], "{\"x\":");

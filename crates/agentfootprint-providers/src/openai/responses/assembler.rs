@@ -47,7 +47,7 @@ impl ResponsesAssembler {
                 let (text, _) = text_of(&self.all_items(&last));
                 // What was not streamed before is handed on now.
                 if let Some(rest) = text.strip_prefix(self.content.as_str()) {
-                    self.say(&rest.to_owned(), out);
+                    self.say(rest, out);
                 }
                 self.last = Some(last);
             }
