@@ -53,7 +53,7 @@ type Predicate = Arc<dyn Fn(&str, Option<&Value>) -> bool + Send + Sync>;
 ///     .when("billing", |message| message.contains("invoice"), billing)
 ///     .otherwise("other", other)
 ///     .build()?;
-/// assert_eq!(desk.run("My invoice?").await.answer()?, "It is paid.");
+/// assert_eq!(desk.run("My invoice?").await.into_answer()?, "It is paid.");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```

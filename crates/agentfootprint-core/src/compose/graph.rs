@@ -86,7 +86,7 @@ impl std::fmt::Debug for Node {
 ///     .build()?;
 /// assert_eq!(graph.levels(), [vec!["a", "b"], vec!["c"]]);
 /// let report = graph.run("x").await;
-/// assert_eq!(report.answer()?.get("b").unwrap(), "b(x)");
+/// assert_eq!(report.into_answer()?.get("b").unwrap(), "b(x)");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```

@@ -62,7 +62,7 @@ type Finish = Arc<dyn Fn(&str) -> String + Send + Sync>;
 ///
 /// let step = LlmCall::builder(More, "m").system("Add one word.").build()?;
 /// let refine = Loop::builder("refine").repeat(step).times(5).until(|at| at.latest_output.len() >= 14).build()?;
-/// assert_eq!(refine.run("tea").await.answer()?, "tea more more more");
+/// assert_eq!(refine.run("tea").await.into_answer()?, "tea more more more");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```

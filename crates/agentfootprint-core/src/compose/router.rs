@@ -64,7 +64,7 @@ impl RosterEntry {
 ///     .agent(RosterEntry::new("tech", "Errors and outages."))
 ///     .build()?;
 /// let report = router.run("My invoice 7 is wrong").await;
-/// assert_eq!(report.answer()?, "Check invoice 7.");
+/// assert_eq!(report.answer().unwrap(), "Check invoice 7.");
 /// assert_eq!(report.record.state().get("routerDecision").unwrap()["agentId"], "billing");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();

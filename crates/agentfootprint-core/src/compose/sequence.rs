@@ -47,7 +47,7 @@ type Fold = Arc<dyn Fn(&str, &str) -> String + Send + Sync>;
 ///     .pipe_via(|text| format!("Polish this: {text}"))
 ///     .step("polish", polish)
 ///     .build()?;
-/// assert_eq!(flow.run("tea").await.answer()?, "Polish this: tea");
+/// assert_eq!(flow.run("tea").await.into_answer()?, "Polish this: tea");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```

@@ -99,7 +99,7 @@ fn decoded<T: DeserializeOwned>(value: &Value) -> Result<T, footprint::value::Va
 ///     .then(Step::function("read", |text: String| text.trim().parse().map(|items| Order { items })))
 ///     .then(Step::function("total", |order: Order| Ok::<_, String>(format!("{} EUR", order.items * 3))))
 ///     .build()?;
-/// assert_eq!(price.run_with(&"14".to_owned())?.await.answer()?, "42 EUR");
+/// assert_eq!(price.run_with(&"14".to_owned())?.await.into_answer()?, "42 EUR");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```

@@ -129,7 +129,7 @@ async fn a_composition_continues_no_conversation() {
     assert!(refused.to_string().contains("Sequence.run"), "{refused}");
 }
 
-/// Proves AGT-10, AGT-135: a run can be recorded, and its recording holds every level.
+/// Proves AGT-135: a run can be recorded, and its recording holds every level.
 #[tokio::test]
 async fn compositions_are_recorded_as_agents_are() {
     let flow = Sequence::builder("s")

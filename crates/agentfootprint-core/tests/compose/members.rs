@@ -248,7 +248,7 @@ async fn a_workflow_refuses_other_values_by_step() {
     );
 }
 
-/// Proves AGT-14: the group is complete, and the same on every call.
+/// The group of AGT-14 is complete, and the same on every call.
 #[test]
 fn groups_show_members_and_facts() {
     let looped = Loop::builder("l")

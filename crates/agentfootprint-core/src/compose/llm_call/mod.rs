@@ -33,7 +33,7 @@ const DEFAULT_ID: &str = "llm-call";
 /// use agentfootprint_core::run::Runner;
 ///
 /// let translate = LlmCall::builder(Echo, "echo-1").system("Translate to French.").build()?;
-/// assert_eq!(translate.run("Bonjour").await.answer()?, "Bonjour");
+/// assert_eq!(translate.run("Bonjour").await.into_answer()?, "Bonjour");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```

@@ -53,7 +53,7 @@ pub(crate) type BranchInput = Arc<dyn Fn(&str, usize) -> Result<Str, StageError>
 ///     .branch("con", con)
 ///     .merge_with_fn(|results| format!("+ {}\n- {}", results["pro"], results["con"]))
 ///     .build()?;
-/// assert_eq!(panel.run("Tea?").await.answer()?, "+ It warms.\n- It stains.");
+/// assert_eq!(panel.run("Tea?").await.into_answer()?, "+ It warms.\n- It stains.");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```

@@ -34,7 +34,7 @@ type Extract = Arc<dyn Fn(&str) -> String + Send + Sync>;
 /// use agentfootprint_core::run::Runner;
 ///
 /// let vote = SelfConsistency::new(model, "m", "Answer with a number.").samples(3).build()?;
-/// assert_eq!(vote.run("6 times 7?").await.answer()?, "42");
+/// assert_eq!(vote.run("6 times 7?").await.into_answer()?, "42");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```
