@@ -12,9 +12,7 @@ use footprint::value::Value;
 use crate::agent::reports::RunReports;
 use crate::agent::stages::call_llm::llm_failed;
 use crate::llm::{CallCx, CallRng, LlmProvider, LlmRequest, LlmResponse};
-use crate::run::{
-    EffectKind, Performed, Reexecution, RunContext, Trail, Which, cancelled, millis, perform,
-};
+use crate::run::{EffectKind, Performed, Reexecution, RunContext, Trail, Which, cancelled, millis, perform};
 
 /// A call has one iteration.
 pub(crate) const ITERATION: u32 = 1;

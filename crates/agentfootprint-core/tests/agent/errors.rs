@@ -146,11 +146,11 @@ fn every_failure_names_what_it_must() {
             &["px-1"],
         ),
         (
-            RunError::CompactionUnmeasurable { strategy: "budget".into() },
+            RunError::CompactionUnmeasurable { strategy: "budget".into(), provider: "echo".into() },
             "CompactionUnmeasurableError",
             "ERR_COMPACTION_UNMEASURABLE",
             true,
-            &["`budget`"],
+            &["`budget`", "`echo`", "counted, not guessed"],
         ),
         (
             RunError::CredentialConsentRequired {

@@ -19,12 +19,10 @@ use footprint::pause::FlowchartCheckpoint;
 use footprint::value::Value as Kept;
 use serde_json::{Value, json};
 
-mod log;
-
-use self::log::Log;
 use super::chart::recorded;
 use super::expr::{Sources, holds, template};
 use super::judge::Observed;
+use super::log::Log;
 use super::{Played, agent, text};
 
 /// Kinds this module declares.
@@ -114,7 +112,7 @@ fn declare(declared: &Value, log: &Log) -> Declared {
     match text(declared, "kind").as_str() {
         "agent" => {
             let provider = agent::provider(declared)?;
-            Ok(Arc::new(agent::declared(declared, log.watch("main", provider))?))
+            Ok(Arc::new(agent::declared(declared, log.watch("main", provider), log)?))
         }
         "llmCall" => llm_call(declared, log),
         "sequence" => sequence(declared, log),

@@ -12,19 +12,19 @@ use crate::golden::agent;
 
 /// The requests of a scenario. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Log(Arc<Mutex<Vec<Value>>>);
+pub(in crate::golden) struct Log(Arc<Mutex<Vec<Value>>>);
 
 impl Log {
     /// The provider with its requests kept under `by`.
-    pub(super) fn watch(&self, by: &str, inner: impl LlmProvider) -> Watched {
+    pub(in crate::golden) fn watch(&self, by: &str, inner: impl LlmProvider) -> Watched {
         Watched { inner: Arc::new(inner), by: by.to_owned(), log: self.clone() }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::golden) fn len(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    pub(super) fn since(&self, from: usize) -> Vec<Value> {
+    pub(in crate::golden) fn since(&self, from: usize) -> Vec<Value> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().skip(from).cloned().collect()
     }
 
@@ -34,7 +34,7 @@ impl Log {
 }
 
 /// A provider whose requests are kept.
-pub(super) struct Watched {
+pub(in crate::golden) struct Watched {
     inner: Arc<dyn LlmProvider>,
     by: String,
     log: Log,
