@@ -2,12 +2,13 @@
 
 use footprint::chart::Chart;
 use footprint::structure::{McpTool, OpenApi};
+use footprint::value::Value as Kept;
 use serde_json::{Value, json};
 
 /// What a chart generates, in the form of `expect.json`.
 pub(super) fn of(chart: &Chart) -> Value {
     let parsed =
-        |document: footprint::value::Value| serde_json::from_str(&document.to_string()).unwrap_or_default();
+        |document: Kept| -> Value { serde_json::from_str(&document.to_string()).unwrap_or_default() };
     let tool = chart.to_mcp_tool(&McpTool::default()).map(parsed).unwrap_or_default();
     without_texts(&json!({ "mcpTool": tool, "openapi": parsed(chart.to_openapi(&OpenApi::default())) }))
 }

@@ -14,13 +14,13 @@ pub(super) struct Meter(Mutex<Option<(u32, Usage)>>);
 /// Notes what a call of this iteration used.
 pub(crate) fn note_usage(cx: &StageCx, iteration: u32, usage: &Usage) {
     if cx.agent.window.is_some() {
-        *lock(&cx.turn.of::<Meter>().0) = Some((iteration, usage.clone()));
+        *lock(&cx.turn.of::<Meter>().0) = Some((iteration, *usage));
     }
 }
 
 /// The reading of the iteration just before `iteration`. A prompt of 0 tokens that produced output is no reading.
 pub(super) fn reading(cx: &StageCx, iteration: u32) -> Option<Usage> {
-    let (at, usage) = lock(&cx.turn.of::<Meter>().0).clone()?;
+    let (at, usage) = (*lock(&cx.turn.of::<Meter>().0))?;
     let is_fresh = at.saturating_add(1) >= iteration;
     (is_fresh && (usage.prompt_total() > 0 || usage.output == 0)).then_some(usage)
 }

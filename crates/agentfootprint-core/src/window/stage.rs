@@ -62,7 +62,7 @@ fn failed(error: WindowError) -> StageError {
 /// The call that waits for a person, when the turn was resumed into one.
 fn waiting(cx: &StageCx) -> Result<Waiting, StageError> {
     let call = cx.text(state::PAUSED_TOOL_CALL_ID)?;
-    let is_check_in = cx.get(state::PAUSED_CHECK_IN)?.is_some_and(|flag| flag != Value::from(false));
+    let is_check_in = cx.get(state::PAUSED_CHECK_IN)?.is_some_and(|flag| flag.as_bool() != Some(false));
     Ok(Waiting { call: (!call.is_empty()).then_some(call), is_check_in })
 }
 

@@ -94,7 +94,7 @@ impl SummarizeOldest {
         let billed = Billed {
             provider: self.summarizer.name().into(),
             model: self.model.clone(),
-            usage: response.usage.clone(),
+            usage: response.usage,
         };
         let mut tokens = footprint::value::Object::new();
         tokens.insert("input", Value::from(response.usage.input));
