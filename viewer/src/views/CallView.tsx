@@ -58,7 +58,7 @@ export function CallView() {
           ))}
         </ul>
       )}
-      <Section title="System prompt" aside={<>{count(served.systemText.length)} characters <CheckChip check={served.systemCheck} /></>}>
+      <Section title="System prompt" aside={<>{count(served.systemText.length)} characters {served.system.length > 0 && <CheckChip check={served.systemCheck} />}</>}>
         <Pieces pieces={kept(served.system)} all={served.system.length} />
       </Section>
       <Section title="Messages" aside={`${count(served.messages.length)} sent`}>
