@@ -88,6 +88,14 @@ const checks = {
     await shown(page);
     assert.equal(page.url(), link);
     assert.match(await page.locator(".where").innerText(), /loop 2 of 3/);
+    // A link may name a commit of the run's own log or a step.
+    const file = link.split("#")[0];
+    for (const [hash, expected] of [["commit=5", /commit 6 of/], ["step=call-llm%2316", /commit 13 of/]]) {
+      await page.goto("about:blank");
+      await page.goto(`${file}#${hash}`);
+      await shown(page);
+      assert.match(await page.locator(".where").innerText(), expected);
+    }
     await close();
   },
 
