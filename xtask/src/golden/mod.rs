@@ -8,6 +8,7 @@ use serde_json::Value;
 
 mod agent;
 mod chart;
+mod compose;
 mod expr;
 mod judge;
 mod matcher;
@@ -78,6 +79,7 @@ fn check(folder: &Path) -> Result<Vec<Difference>, String> {
         runtime.block_on(async {
             match kind.as_str() {
                 "chart" => chart::play(&scenario).await,
+                kind if compose::KINDS.contains(&kind) => compose::play(&scenario).await,
                 _ => agent::play(&scenario).await,
             }
         })

@@ -6,7 +6,7 @@ use agentfootprint_core::agent::{Agent, TypedReadError};
 use agentfootprint_core::record::{BoundaryDetail, RecordOptions, RecordedRun};
 use agentfootprint_core::run::{AgentRunCheckpoint, RunError, RunInput, RunOptions, RunOutcome, RunRefusal};
 use agentfootprint_core::tools::{check_in_approved, check_in_declined};
-use agentfootprint_providers::mock::MockRequests;
+use agentfootprint_providers::mock::{Mock, MockRequests};
 use agentfootprint_record::MemoryIdentity;
 use agentfootprint_record::events::words::Word as _;
 use footprint::pause::FlowchartCheckpoint;
@@ -16,9 +16,17 @@ use serde_json::{Map, Value, json};
 mod declare;
 mod provider;
 
+pub(super) use declare::agent as declared;
+pub(super) use provider::request;
+
 use super::chart::recorded;
 use super::judge::Observed;
 use super::{Played, text};
+
+/// The scripted model a runner of a scenario declares.
+pub(super) fn provider(declared: &Value) -> Result<Mock, String> {
+    Ok(provider::Providers::of(declared)?.of_agent(declared)?.0)
+}
 
 /// What one run leaves for the next one.
 #[derive(Default)]
@@ -229,7 +237,7 @@ fn outcome(run: &RecordedRun<String>, carried: &mut Carried) -> Result<Value, St
     })
 }
 
-fn failed(error: &RunError) -> Value {
+pub(super) fn failed(error: &RunError) -> Value {
     let mut out = Map::new();
     out.insert("name".to_owned(), json!(error.name()));
     if let Some(code) = error.code() {
@@ -278,7 +286,7 @@ fn extra(run: &RecordedRun<String>, declared: &Value) -> Map<String, Value> {
     out
 }
 
-fn options(declared: &Value) -> RunOptions {
+pub(super) fn options(declared: &Value) -> RunOptions {
     let given = declared.get("options").cloned().unwrap_or_default();
     let mut options = RunOptions::new();
     let word = |key: &str| given.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -304,7 +312,7 @@ fn options(declared: &Value) -> RunOptions {
     options
 }
 
-fn parse(text: &str) -> Result<Value, String> {
+pub(super) fn parse(text: &str) -> Result<Value, String> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     deserializer.disable_recursion_limit();
     serde::Deserialize::deserialize(&mut deserializer).map_err(|error| error.to_string())

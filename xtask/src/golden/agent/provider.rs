@@ -92,7 +92,7 @@ fn from<T: serde::de::DeserializeOwned>(declared: &Value) -> Result<T, String> {
 }
 
 /// A request in the form of `expect.json`.
-pub(super) fn request(request: &LlmRequest, by: &str) -> Value {
+pub(in crate::golden) fn request(request: &LlmRequest, by: &str) -> Value {
     let mut out = Map::new();
     out.insert("by".to_owned(), json!(by));
     out.insert("model".to_owned(), json!(&*request.model));

@@ -39,7 +39,7 @@ const KNOWN: &[&str] = &[
     "outputSchema",
 ];
 
-pub(super) fn agent(scenario: &Value, provider: impl LlmProvider) -> Result<Agent, String> {
+pub(in crate::golden) fn agent(scenario: &Value, provider: impl LlmProvider) -> Result<Agent, String> {
     let declared = scenario.get("agent").cloned().unwrap_or_default();
     if let Some(unknown) = declared
         .as_object()
