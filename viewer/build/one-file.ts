@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { Plugin } from "vite";
+import { licences } from "./licences.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("base64");
 
@@ -18,9 +19,13 @@ export function oneFile(stamp: string): Plugin {
       if (page?.type !== "asset") throw new Error("the build made no index.html");
       let script = "";
       let style = "";
+      const modules: string[] = [];
       for (const [name, item] of Object.entries(bundle)) {
         if (name === "index.html") continue;
-        if (item.type === "chunk") script += item.code;
+        if (item.type === "chunk") {
+          script += item.code;
+          modules.push(...Object.keys(item.modules));
+        }
         else if (name.endsWith(".css")) style += String(item.source);
         else throw new Error(`the page cannot hold ${name}`);
         delete bundle[name];
@@ -35,13 +40,14 @@ export function oneFile(stamp: string): Plugin {
         `<meta name="agentfootprint-lens-sources" content="${stamp}">`,
         `<style>${inStyle(style)}</style>`,
       ].join("\n    ");
+      const notices = licences(modules).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
       // Functions as replacements: `$&` in the code must not be read as a pattern.
       page.source = String(page.source)
         .replace(/\s*<script type="module"[^>]*><\/script>/, "")
         .replace(/\s*<link rel="stylesheet"[^>]*>/g, "")
         .replace('<meta charset="utf-8" />', (meta) => `${meta}\n    ${head}`)
         // The program stands before the recording, so that a large file does not keep the page blank while it is read.
-        .replace("<!--recording-->", (place) => `<script>${script}</script>\n    ${place}`);
+        .replace("<!--recording-->", (place) => `<script>${script}</script>\n    <template id="licences">${notices}</template>\n    ${place}`);
     },
   };
 }

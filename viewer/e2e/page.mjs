@@ -14,7 +14,7 @@ let made = 0;
 export const escape = (json) => json.replace(/[<\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 export function embed(json) {
-  const page = readFileSync(PAGE, "utf8");
+  const page = readFileSync(PAGE, "utf8").replace("connect-src 'self'", "connect-src 'none'");
   const file = join(work, `${made++}.html`);
   const [before, after] = page.split("<!--recording-->");
   writeFileSync(file, [before, '<script type="application/json" id="recording">', escape(json), "</script>", after].join(""));

@@ -196,7 +196,7 @@ function Help({ actions, onClose }: { actions: KeyAction[]; onClose: () => void 
   );
 }
 
-const isView = (value: string | null): value is View => value !== null && value in LABELS;
+const isView = (value: string | null): value is View => value !== null && Object.hasOwn(LABELS, value);
 
 /** A position sent along with the file: a moment, a step, or a commit of the run's own log. */
 function fromLink(link: URLSearchParams, subject: Subject, last: number): number {

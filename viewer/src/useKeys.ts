@@ -11,7 +11,9 @@ export interface KeyAction {
 export function useKeys(actions: KeyAction[]): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      // Brackets are typed with AltGr on many keyboards, and some systems report that as Ctrl and Alt.
+      const modified = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph");
+      if (modified || event.defaultPrevented) return;
       const target = event.target as HTMLElement | null;
       const typing = target instanceof HTMLInputElement && target.type !== "range" && target.type !== "checkbox";
       if (typing) {

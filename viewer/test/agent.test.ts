@@ -71,6 +71,14 @@ describe("what a call was sent", () => {
     expect(served.messages[0]!.check).toBe("cannot-say");
     expect(served.gaps.join()).toMatch(/no receipt/);
   });
+  it("tells two messages without text apart by their tool calls", () => {
+    const silent = (id: string): Obj => ({ role: "assistant", content: "", toolCalls: [{ id, name: "get_order", args: {} }] });
+    const call = (idx: number, message: Obj): Obj[] => [commit(idx, `tool-calls#${idx}`, [["history", "set", [message]], ["messagesInjections", "set", [piece(message, 0)]]]), commit(idx + 1, `call-llm#${idx + 1}`, [["llmLatestContent", "set", `${idx}`]])];
+    const rec = recording([...call(0, silent("t1")), ...call(2, silent("t2"))]);
+    const calls = findCalls(rec);
+    const served = servedAt(rec, calls, calls[1]!);
+    expect([served.messages.map((each) => each.change), served.removed.length]).toEqual([["added"], 1]);
+  });
   it("counts what the receipt counts and the record lacks", () => {
     const rec = agent({ second: receipt([user, asks, told, told]) });
     expect(servedAt(rec, findCalls(rec), findCalls(rec)[1]!).gaps).toEqual(["The receipt counts 4 messages; the record yields 3."]);

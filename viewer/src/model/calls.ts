@@ -208,7 +208,9 @@ function attachMessages(pieces: Piece[], history: Obj[], receipt: Receipt | unde
 }
 
 function compare(now: Served, earlier: Served): void {
-  const identity = (piece: Piece): string => `${piece.slot}\u001f${piece.source}\u001f${piece.sourceId}\u001f${piece.role}\u001f${piece.text}`;
+  // Messages without text differ by the tool calls that they carry.
+  const content = (piece: Piece): string => (piece.slot === "messages" && piece.whole ? messageDigest(piece.whole) : piece.text);
+  const identity = (piece: Piece): string => [piece.slot, piece.source, piece.sourceId, piece.role, content(piece)].join("\u001f");
   const old = new Map<string, Piece[]>();
   const all = (served: Served): Piece[] => [...served.system, ...served.messages, ...served.tools];
   for (const piece of all(earlier)) {

@@ -19,7 +19,7 @@ const TEXTS: Record<string, [string, string]> = {
 };
 
 export function explainLimit(id: string): Limit {
-  const known = TEXTS[id];
+  const known = Object.hasOwn(TEXTS, id) ? TEXTS[id] : undefined;
   if (known) return { id, what: known[0], remedy: known[1] };
   const counted = /^([a-z-]+)\((.*)\)$/.exec(id);
   const n = counted?.[2] ?? "";

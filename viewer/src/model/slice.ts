@@ -1,6 +1,7 @@
 // Walking backwards from a value: who wrote it, what that step had read, who wrote that.
 
 import { SEPARATOR } from "./fold.ts";
+import { get } from "./json.ts";
 import type { Log } from "./log.ts";
 import type { Recording } from "./recording.ts";
 
@@ -37,7 +38,7 @@ export function sliceOfKey(rec: Recording, log: Log, key: string, before: number
   const { maxDepth = 12, maxNodes = 60 } = options;
   const start = log.lastWriter(key, before);
   if (start < 0) {
-    const known = log.base[key] !== undefined;
+    const known = get(log.base, key) !== undefined;
     return { nodes: [], truncated: false, notes: [], missing: known ? `“${key}” was there before the first commit and was never written.` : `“${key}” was never written in this log: it is run input, or it lives outside the state.` };
   }
   const slice: Slice = { nodes: [], missing: "", truncated: false, notes: [] };

@@ -12,12 +12,6 @@ export const stageOf = (step: string): string => {
   return hash < 0 || step.includes("/", hash) ? step : step.slice(0, hash);
 };
 
-/** The ordinal of a step id; undefined for pseudo steps such as `tool-calls#paused`. */
-export const ordinalOf = (step: string): number | undefined => {
-  const match = /#(\d+)$/.exec(step);
-  return match ? Number(match[1]) : undefined;
-};
-
 /** The subflow path of a step id: `a/b/compose#3` → `a/b`. */
 export const scopeOf = (step: string): string => {
   const slash = step.lastIndexOf("/");

@@ -56,7 +56,7 @@ export function tell(rec: Recording): { lines: Line[]; basis: "narrative" | "eve
     };
   const lines: Line[] = [];
   for (const event of rec.events) {
-    const told = TELLERS[event.name]?.(event);
+    const told = Object.hasOwn(TELLERS, event.name) ? TELLERS[event.name]!(event) : undefined;
     if (told) lines.push({ quote: "", who: "app", depth: 0, moment: event.moment, step: event.step, ...told });
   }
   if (lines.length) return { basis: "events", lines };

@@ -72,16 +72,6 @@ export function brief(value: Json | undefined, max = 120): string {
   return excerpt(out, max);
 }
 
-/** The text of a value for reading in full: strings as they are, everything else as indented JSON. */
-export const fullText = (value: Json | undefined): string =>
-  typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value, null, 2);
-
-export function bytes(count: number): string {
-  if (count < 1024) return `${count} B`;
-  if (count < 1024 * 1024) return `${(count / 1024).toFixed(1)} KB`;
-  return `${(count / 1024 / 1024).toFixed(1)} MB`;
-}
-
 export const count = (n: number): string => n.toLocaleString("en");
 
 export function duration(ms: number | undefined): string {

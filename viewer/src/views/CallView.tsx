@@ -44,7 +44,7 @@ export function CallView() {
         </label>
       </div>
       <div className="meta-line">
-        <span>{[call.provider, call.model].filter(Boolean).join(" · ") || "model not recorded"}</span>
+        <span>{excerpt([call.provider, call.model].filter(Boolean).join(" · "), 80) || "model not recorded"}</span>
         <span>{usageText(call)}</span>
         <span>{call.durationMs === undefined ? "duration unknown" : duration(call.durationMs)}</span>
         <Chip tone={proven === checks.length && proven ? "ok" : ""} title="pieces whose hash is on the receipt of this call">
@@ -54,11 +54,11 @@ export function CallView() {
       {served.gaps.length > 0 && (
         <ul className="gaps">
           {served.gaps.map((gap) => (
-            <li key={gap}>{gap}</li>
+            <li key={gap}>{excerpt(gap, 400)}</li>
           ))}
         </ul>
       )}
-      <Section title="System prompt" aside={<>{count(served.systemText.length)} characters <CheckChip check={served.systemCheck} /></>}>
+      <Section title="System prompt" aside={<>{count(served.systemText.length)} characters {served.system.length > 0 && <CheckChip check={served.systemCheck} />}</>}>
         <Pieces pieces={kept(served.system)} all={served.system.length} />
       </Section>
       <Section title="Messages" aside={`${count(served.messages.length)} sent`}>
@@ -66,12 +66,12 @@ export function CallView() {
         {served.requestOnly.map((line, i) => (
           <div className="piece" key={i}>
             <div className="piece-head">
-              <Chip tone="src">request only</Chip> <span className="muted">{str(line["role"])} {str(line["reason"])}</span>
+              <Chip tone="src">request only</Chip> <span className="muted">{excerpt(`${str(line["role"])} ${str(line["reason"])}`, 120)}</span>
             </div>
           </div>
         ))}
       </Section>
-      <Section title="Tools on offer" aside={`${served.tools.length}${served.receipt?.forced ? ` · forced: ${served.receipt.forced}` : ""}${served.receipt?.withheld ? ` · withheld: ${served.receipt.withheld}` : ""}`}>
+      <Section title="Tools on offer" aside={excerpt(`${served.tools.length}${served.receipt?.forced ? ` · forced: ${served.receipt.forced}` : ""}${served.receipt?.withheld ? ` · withheld: ${served.receipt.withheld}` : ""}`, 100)}>
         <Pieces pieces={kept(served.tools)} all={served.tools.length} />
       </Section>
       {served.removed.length > 0 && (
@@ -90,7 +90,7 @@ export function CallView() {
           ))}
         </Section>
       )}
-      <Section title="What came back" aside={call.stopReason || undefined}>
+      <Section title="What came back" aside={excerpt(call.stopReason, 60) || undefined}>
         {call.content ? <blockquote className="said"><Text value={call.content} /></blockquote> : <Empty>{call.end || call.idx >= 0 ? "No text." : "The call did not return."}</Empty>}
         {call.asked.map((asked, i) => (
           <div className="asked" key={i}>

@@ -16,7 +16,7 @@ export function FindingsView() {
   const checked = dispositions(rec);
   return (
     <div className="view">
-      <div className="view-head"><h2>Findings</h2><span className="muted">{headline(rec, findings)}</span></div>
+      <div className="view-head"><h2>Findings</h2><span className="muted">{excerpt(headline(rec, findings), 200)}</span></div>
       {findings.slice(0, SHOWN).map((finding, i) => (
         <article className={`finding ${finding.severity}`} key={i}>
           <div className="piece-head">
@@ -50,7 +50,7 @@ export function FindingsView() {
         <ul className="limits-list">
           {rec.limits.map((id) => {
             const limit = explainLimit(id);
-            return <li key={id}><code>{excerpt(id, 40)}</code> {limit.what} <span className="muted">{limit.remedy}</span></li>;
+            return <li key={id}><code>{excerpt(id, 40)}</code> {excerpt(limit.what, 200)} <span className="muted">{limit.remedy}</span></li>;
           })}
         </ul>
       </Section>

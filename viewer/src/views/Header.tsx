@@ -21,9 +21,9 @@ export function Header({ name, live, onOpen, theme, setTheme, onHelp }: { name: 
         <span>lens</span>
       </div>
       <div className="run">
-        <h1 title={facts.runId}>{excerpt(facts.agent, 40)}</h1>
+        <h1 title={excerpt(facts.runId, 80)}>{excerpt(facts.agent, 40)}</h1>
         <Chip tone={tone}>{outcome}</Chip>
-        {live && <Chip tone="live">{live}</Chip>}
+        {live && <Chip tone="live">{excerpt(live, 60)}</Chip>}
         {facts.model && <span className="muted">{excerpt(facts.model, 48)}</span>}
         <span className="muted file">{excerpt(name, 48)}</span>
       </div>

@@ -1,5 +1,6 @@
 // The page without a recording.
 
+import { excerpt } from "../model/text.ts";
 import { Logo } from "./Header.tsx";
 
 export function OpenPage({ problem, busy, onPick }: { problem: string; busy: string; onPick: () => void }) {
@@ -8,8 +9,8 @@ export function OpenPage({ problem, busy, onPick }: { problem: string; busy: str
       <div className="open-card">
         <div className="brand big"><Logo /><span>agentfootprint lens</span></div>
         <p>Open a recording to see what happened in a run, why, on what evidence, and what cannot be known.</p>
-        {problem && <p className="failed" role="alert">{problem}</p>}
-        {busy ? <p className="muted" role="status">{busy}</p> : <button type="button" className="primary" onClick={onPick}>Choose a recording…</button>}
+        {problem && <p className="failed" role="alert">{excerpt(problem, 300)}</p>}
+        {busy ? <p className="muted" role="status">{excerpt(busy, 120)}</p> : <button type="button" className="primary" onClick={onPick}>Choose a recording…</button>}
         <p className="muted">or drop the file anywhere on this page</p>
         <hr />
         <p className="small">

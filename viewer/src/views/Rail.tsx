@@ -3,7 +3,7 @@
 import { memo, useMemo, useState } from "react";
 import { useLens } from "../lens.ts";
 import { type Moment, stopBefore } from "../model/axis.ts";
-import { localOf, roleOf } from "../model/steps.ts";
+import { roleOf } from "../model/steps.ts";
 import { excerpt } from "../model/text.ts";
 import { Rows } from "./Rows.tsx";
 
@@ -62,11 +62,11 @@ const RailRow = memo(function RailRow({ moment, line, lit, after, between, bad, 
       <span className="dot" aria-hidden="true" />
       <span className="rail-text">
         <span className="rail-name">
-          {opens ? `Loop ${moment.loop}` : moment.milestone ? moment.milestone.label : excerpt(moment.name, 40) || localOf(moment.step)}
+          {opens ? `Loop ${moment.loop}` : moment.milestone ? excerpt(moment.milestone.label, 40) : excerpt(moment.name, 40)}
           {bad && <span className="badmark" title="a finding stands here">!</span>}
           {between && <span className="muted"> + {"\u00a0"}inside</span>}
         </span>
-        <span className="rail-line">{line || (first ? "start" : last ? "end" : `${moment.step}${moment.writes ? ` · ${moment.writes} write${moment.writes > 1 ? "s" : ""}` : ""}`)}</span>
+        <span className="rail-line">{excerpt(line || (first ? "start" : last ? "end" : `${moment.step}${moment.writes ? ` · ${moment.writes} write${moment.writes > 1 ? "s" : ""}` : ""}`), 140)}</span>
       </span>
     </button>
   );

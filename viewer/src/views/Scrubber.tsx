@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { useLens } from "../lens.ts";
 import { stopBefore } from "../model/axis.ts";
 import { roleOf } from "../model/steps.ts";
-import { count } from "../model/text.ts";
+import { count, excerpt } from "../model/text.ts";
 
 export interface Transport {
   step(by: number, everyCommit?: boolean): void;
@@ -34,15 +34,15 @@ export function Scrubber({ transport }: { transport: Transport }) {
         <Strip stops={stops} place={place} findings={subject.findings.filter((finding) => finding.severity !== "note").map((finding) => [finding.moment, finding.severity])} />
         <input
           type="range" min={0} max={Math.max(0, stops.length - 1)} value={place} aria-label="position in the run"
-          aria-valuetext={here ? `${here.name}, commit ${here.rootIdx + 1} of ${rec.root.commits.length}` : "empty"}
+          aria-valuetext={here ? `${excerpt(here.name, 60)}, commit ${here.rootIdx + 1} of ${rec.root.commits.length}` : "empty"}
           onChange={(change) => seek(stops[Number(change.target.value)] ?? 0)}
         />
       </div>
       <div className="where">
-        <b>{here?.loop ? `loop ${here.loop} of ${rec.axis.loops.length}` : "before the first loop"}</b>
+        <b>{here?.loop ? `loop ${here.loop} of ${rec.axis.loops.length}` : rec.axis.loops.length ? "before the first loop" : "no loops"}</b>
         <span>
           {rec.eventsOnly ? "step" : "commit"} {count(Math.max(0, (here?.rootIdx ?? -1) + 1))} of {count(rec.root.commits.length)}
-          {here && here.depth > 0 ? ` · inside ${here.log.key}` : ""}
+          {here && here.depth > 0 ? ` · inside ${excerpt(here.log.key, 60)}` : ""}
         </span>
       </div>
     </div>

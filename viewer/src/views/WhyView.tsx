@@ -36,15 +36,18 @@ function AnswerBoard({ setTarget }: { setTarget: (target: Target) => void }) {
   const claim = useMemo(() => (base ? { ...base, about } : undefined), [base, about]);
   const board = useMemo(() => (claim ? boardOf(rec, subject.calls, subject.tools, claim) : undefined), [rec, subject, claim]);
   const end = rec.root.commits.length;
+  const values = (
+    <p className="reads">
+      {[...rec.root.stateAt(end - 1).keys()].map((key) => (
+        <button type="button" className="keylink" key={key} onClick={() => setTarget({ log: rec.root, key, before: end })}>{excerpt(key, 40)}</button>
+      ))}
+    </p>
+  );
   if (!claim || !board)
     return (
       <>
         <Empty>This run has no answer on record. A value of its end state can be traced back instead:</Empty>
-        <p className="reads">
-          {[...rec.root.stateAt(end - 1).keys()].map((key) => (
-            <button type="button" className="keylink" key={key} onClick={() => setTarget({ log: rec.root, key, before: end })}>{excerpt(key, 40)}</button>
-          ))}
-        </p>
+        {values}
       </>
     );
   const go = (next: Claim[]): void => {
@@ -77,8 +80,14 @@ function AnswerBoard({ setTarget }: { setTarget: (target: Target) => void }) {
         </label>
       </div>
       <Chain links={claim.chain} />
-      <p className="banner">Ranked by the words a piece shares with this text: correlation, not proof.</p>
-      {board.cards.length === 0 && <Empty>No piece of what the model was sent shares a telling word with this.</Empty>}
+      {!claim.call && (
+        <>
+          <Empty>No model wrote this. A value of the end state can be traced back:</Empty>
+          {values}
+        </>
+      )}
+      <p className="banner" hidden={!claim.call}>Ranked by the words a piece shares with this text: correlation, not proof.</p>
+      {claim.call && board.cards.length === 0 && <Empty>No piece of what the model was sent shares a telling word with this.</Empty>}
       {board.cards.map((card, i) => (
         <Suspect key={i} card={card} rank={i + 1} onNext={(next) => go([...trail, next])} />
       ))}
@@ -91,7 +100,7 @@ function AnswerBoard({ setTarget }: { setTarget: (target: Target) => void }) {
       <Section title="What this cannot say">
         <ul className="honesty">
           {board.honesty.map((line) => (
-            <li key={line}>{line}</li>
+            <li key={line}>{excerpt(line, 400)}</li>
           ))}
         </ul>
       </Section>
@@ -138,7 +147,7 @@ function Chain({ links }: { links: Link[] }) {
 function ValueTrace({ target, setTarget }: { target: Target; setTarget: (target: Target) => void }) {
   const { rec, seek } = useLens();
   const slice = useMemo(() => sliceOfKey(rec, target.log, target.key, target.before), [rec, target]);
-  if (slice.missing) return <Empty>{slice.missing}</Empty>;
+  if (slice.missing) return <Empty>{excerpt(slice.missing, 300)}</Empty>;
   return (
     <>
       {slice.notes.map((note) => <p className="banner" key={note}>{note}</p>)}
@@ -157,7 +166,7 @@ function ValueTrace({ target, setTarget }: { target: Target; setTarget: (target:
               </button>
             ))}
           </p>
-          {node.marks.map((mark) => <p className="reads warn-text" key={mark}>{mark}</p>)}
+          {node.marks.map((mark) => <p className="reads warn-text" key={mark}>{excerpt(mark, 200)}</p>)}
         </article>
       ))}
       {slice.truncated && <p className="banner">Cut at the limit of depth or size: go on from one of the keys above.</p>}
