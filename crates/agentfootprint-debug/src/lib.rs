@@ -24,6 +24,7 @@
 //! ```
 
 pub mod story;
+pub mod toolpack;
 pub mod validate;
 pub mod why;
 
