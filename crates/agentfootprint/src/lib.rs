@@ -109,6 +109,7 @@ mod guides {
         people = "people.md",
         watching = "watching.md",
         recordings = "recordings.md",
+        command_line = "command-line.md",
         models = "models.md",
         many_runs = "many-runs.md",
         engine = "engine.md",

@@ -94,13 +94,15 @@ impl Args {
 fn problem(field: &Field, value: &Value) -> Option<String> {
     let name = field.name;
     match field.kind {
-        Kind::Text { min, max } | Kind::Step { min, max } | Kind::Kind { min, max } => match value.as_str() {
-            None => Some(format!("`{name}` is {}, not a string", value.kind())),
-            Some(text) if !(min..=max).contains(&utf16::len(text)) => {
-                Some(format!("`{name}` has {} characters; it takes {min} to {max}", utf16::len(text)))
+        Kind::Text { min, max } | Kind::Step { min, max } | Kind::Finding { min, max } => {
+            match value.as_str() {
+                None => Some(format!("`{name}` is {}, not a string", value.kind())),
+                Some(text) if !(min..=max).contains(&utf16::len(text)) => {
+                    Some(format!("`{name}` has {} characters; it takes {min} to {max}", utf16::len(text)))
+                }
+                Some(_) => None,
             }
-            Some(_) => None,
-        },
+        }
         Kind::Count { min, max } => match value.as_u64() {
             None => {
                 Some(format!("`{name}` is {value_shape}, not a whole number", value_shape = shape(value)))

@@ -104,13 +104,12 @@ fn texts(value: &Value, out: &mut Vec<String>) {
             return;
         }
         match value {
-            Value::String(text) => {
+            Value::String(text)
                 if text.chars().count() >= SHORTEST_SECRET
                     && !text.contains("REDACTED")
-                    && **text != *PLACEHOLDER
-                {
-                    out.push(text.to_string());
-                }
+                    && **text != *PLACEHOLDER =>
+            {
+                out.push(text.to_string());
             }
             Value::Number(number) if number.to_string().len() >= SHORTEST_SECRET => {
                 out.push(number.to_string())

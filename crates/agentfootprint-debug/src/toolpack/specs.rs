@@ -45,7 +45,7 @@ pub(super) enum Kind {
     /// A step id.
     Step { min: usize, max: usize },
     /// A kind of finding.
-    Kind { min: usize, max: usize },
+    Finding { min: usize, max: usize },
     /// A whole number.
     Count { min: u64, max: u64 },
 }
@@ -132,7 +132,7 @@ impl Tool {
             Self::FindContextErrors => {
                 const {
                     &[
-                        may("kind", Kind::Kind { min: 1, max: 64 }, "only findings of this kind"),
+                        may("kind", Kind::Finding { min: 1, max: 64 }, "only findings of this kind"),
                         may("limit", Kind::Count { min: 1, max: 25 }, "how many findings (default 10)"),
                     ]
                 }
@@ -256,7 +256,7 @@ fn schema(tool: Tool, steps: Option<&Array>, keys: &str) -> Value {
         let hint = if hinted { keys } else { "" };
         property.insert("description", format!("{}{hint}", field.says).into());
         match field.kind {
-            Kind::Text { min, max } | Kind::Step { min, max } | Kind::Kind { min, max } => {
+            Kind::Text { min, max } | Kind::Step { min, max } | Kind::Finding { min, max } => {
                 property.insert("minLength", min.into());
                 property.insert("maxLength", max.into());
             }
@@ -268,7 +268,7 @@ fn schema(tool: Tool, steps: Option<&Array>, keys: &str) -> Value {
         if let (Kind::Step { .. }, Some(steps)) = (field.kind, steps) {
             property.insert("enum", Value::Array(steps.clone()));
         }
-        if let Kind::Kind { .. } = field.kind {
+        if let Kind::Finding { .. } = field.kind {
             property.insert("enum", errors::filable().map(Value::from).collect::<Vec<_>>().into());
         }
         properties.insert(field.name, Value::Object(property));
