@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use agentfootprint::debug::plain;
+use agentfootprint::debug::report::open_bug_report;
 use agentfootprint::footprint::json::JsonReader;
 use agentfootprint::footprint::snapshot::OpenLimits;
 use agentfootprint::footprint::value::Value;
@@ -55,6 +56,8 @@ pub(crate) enum Format {
 pub(crate) enum Kind {
     /// A recording: bare, packed, in an envelope.
     Recording(Box<OpenRecording>),
+    /// A bug report with one recording in it.
+    Report(Box<OpenRecording>),
     /// Events, one a line; how many lines are no events.
     Events(Vec<RecordedEvent>, usize),
     /// A shareable trace, version 1.
@@ -72,6 +75,7 @@ impl Kind {
                 (false, true) => "a packed recording",
                 (false, false) => "a recording",
             },
+            Self::Report(_) => "a bug report",
             Self::Events(..) => "an event file, one event a line",
             Self::Trace(_) => "a shareable trace",
             Self::Audit => "an audit bundle",
@@ -105,6 +109,9 @@ pub(crate) fn read(file: &Path, max_bytes: Option<usize>) -> Result<Vec<u8>, Fai
 /// Reads a file and finds out what it is.
 pub(crate) fn detect(file: &Path, max_bytes: Option<usize>) -> Result<Kind, Failure> {
     let bytes = read(file, max_bytes)?;
+    if bytes.starts_with(b"PK\x03\x04") {
+        return in_report(file, &bytes);
+    }
     let mut limits = OpenLimits::default();
     if let Some(max) = max_bytes {
         limits.max_bytes = max;
@@ -116,9 +123,26 @@ pub(crate) fn detect(file: &Path, max_bytes: Option<usize>) -> Result<Kind, Fail
     }
 }
 
+/// The recording in a bug report that holds one.
+fn in_report(file: &Path, bytes: &[u8]) -> Result<Kind, Failure> {
+    let unusable = |says: String| Failure::unusable(format!("{}: {says}", file.display()));
+    let opened = open_bug_report(bytes).ok_or_else(|| {
+        unusable("a zip archive, but no bug report written by `agentfootprint report`".to_owned())
+    })?;
+    let mut runs = opened.map_err(|error| unusable(error.to_string()))?;
+    match (runs.pop(), runs.len()) {
+        (Some((_, opened)), 0) => Ok(Kind::Report(Box::new(opened))),
+        (None, _) => Err(unusable("a bug report without a recording".to_owned())),
+        (Some(_), others) => Err(unusable(format!(
+            "a bug report with {} recordings; unpack it and name one of its files",
+            others + 1
+        ))),
+    }
+}
+
 /// What a file that is no recording is instead.
 fn another(bytes: &[u8], error: &RecordingError) -> Option<Kind> {
-    if bytes.starts_with(b"PK\x03\x04") || matches!(error, RecordingError::UnknownFormat { .. }) {
+    if matches!(error, RecordingError::UnknownFormat { .. }) {
         return None;
     }
     if let Some(whole) = value(bytes) {
@@ -164,7 +188,7 @@ pub(crate) fn recording(input: &Input) -> Result<OpenRecording, Failure> {
 
 pub(crate) fn recording_of(file: &Path, max_bytes: Option<usize>) -> Result<OpenRecording, Failure> {
     match detect(file, max_bytes)? {
-        Kind::Recording(opened) => Ok(*opened),
+        Kind::Recording(opened) | Kind::Report(opened) => Ok(*opened),
         other => Err(lacks_snapshot(file, &other)),
     }
 }
@@ -172,7 +196,7 @@ pub(crate) fn recording_of(file: &Path, max_bytes: Option<usize>) -> Result<Open
 /// A recording, or the events of an event file, for a command that needs no snapshot.
 pub(crate) fn with_events(input: &Input) -> Result<OpenRecording, Failure> {
     match detect(&input.file, input.max_bytes)? {
-        Kind::Recording(opened) => Ok(*opened),
+        Kind::Recording(opened) | Kind::Report(opened) => Ok(*opened),
         Kind::Events(events, _) => {
             Ok(OpenRecording::from(Recording { events: Some(events), ..Recording::default() }))
         }

@@ -21,6 +21,7 @@ mod mcp;
 mod offline;
 mod opened;
 mod out;
+mod report;
 mod run;
 #[cfg(feature = "serve")]
 mod serve;
@@ -172,6 +173,8 @@ enum Command {
         #[command(flatten)]
         input: Input,
     },
+    /// A bug report: what could be sent, or exactly what was agreed to.
+    Report(report::ReportArgs),
     /// The tamper-evident log of a run.
     Audit {
         #[command(subcommand)]
@@ -222,6 +225,7 @@ fn main() -> ExitCode {
         Command::Validate { input, strict } => offline::validate(&input, strict),
         Command::Pack { input } => opened::pack(&input),
         Command::Unpack { input } => opened::unpack(&input),
+        Command::Report(args) => report::report(&args),
         Command::Audit { command } => audit::audit(&command),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::mcp(&args),

@@ -19,7 +19,7 @@ pub(crate) fn open(input: &Input) -> Result<ExitCode, Failure> {
     let mut text = format!("{}: {}\n", plain(&input.file.display().to_string()), kind.name());
     let mut answer = Answer::new("open", "").with("kind", kind.name());
     match &kind {
-        Kind::Recording(opened) => answer = opened_facts(opened, &mut text, answer),
+        Kind::Recording(opened) | Kind::Report(opened) => answer = opened_facts(opened, &mut text, answer),
         Kind::Events(events, unreadable) => {
             let _ = writeln!(
                 text,

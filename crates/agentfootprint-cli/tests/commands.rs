@@ -60,7 +60,7 @@ fn every_command_answers_the_worked_example_in_text() {
         insta::assert_snapshot!(name, text);
     }
     let opened = out(&["open", "FILE"]);
-    assert!(opened.contains("support.json: a recording\n") && opened.contains("⚠ no-control-deps"));
+    assert!(opened.contains("a recording\n") && opened.contains("⚠ no-control-deps"));
     let cut = out(&["events", "FILE", "--limit", "3"]);
     assert!(cut.contains("… 21 more events") || cut.contains("more events; raise --limit"), "{cut}");
     let cut = out(&["step", "FILE", "call-llm#8", "--limit", "2"]);
@@ -121,7 +121,7 @@ fn a_file_is_recognised_by_what_is_in_it() {
     assert!(out(&["open", &bundle]).contains("an audit bundle"));
     assert!(refusal(&["summary", &bundle]).contains("use `audit verify`"));
     assert!(out(&["audit", "verify", &bundle]).starts_with("the chain holds"));
-    let broken = at("broken.json", &text_of(Path::new(&bundle)).replacen("[28 chars]", "[27 chars]", 1));
+    let broken = at("broken.json", &text_of(Path::new(&bundle)).replacen("[29 chars]", "[27 chars]", 1));
     let verdict = run(&["audit", "verify", &broken]);
     assert_eq!(verdict.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&verdict.stdout).contains("record 2 was edited"));
@@ -155,8 +155,8 @@ fn unusable_input_is_one_sentence_and_exit_code_2() {
             "unknown format `agentfootprint.recording.v7`",
         ),
         (b"{\"format\":\"agentfootprint.recording.packed.v9\",\"recording\":{}}", "packed.v9"),
-        (b"PK\x03\x04rest", "not a recording"),
-        (b"{\"format\":\"\x1b[31mred\xe2\x80\xae\"}", "red"),
+        (b"PK\x03\x04rest", "a zip archive, but no bug report"),
+        (b"{\"format\":\"\\u001b[31mred\\u202e\"}", "red"),
     ] {
         let file = at("input", text);
         let said = refusal(&["summary", &file]);
@@ -175,7 +175,10 @@ fn findings_are_exit_code_1() {
     let folder = tempfile::tempdir().unwrap();
     let mut other: Value = serde_json::from_str(&text_of(&fixture())).unwrap();
     other["snapshot"]["sharedState"]["iteration"] = json!(9);
-    other["events"].as_array_mut().unwrap().push(json!({ "type": "agentfootprint.error.fatal", "payload": { "error": "boom\u{1b}[31m", "stage": "final", "scope": "run" }, "meta": other["events"][0]["meta"].clone() }));
+    let meta = other["events"][0]["meta"].clone();
+    let payload = json!({ "error": "boom\u{1b}[31m", "stage": "final", "scope": "run" });
+    let failed = json!({ "type": "agentfootprint.error.fatal", "payload": payload, "meta": meta });
+    other["events"].as_array_mut().unwrap().push(failed);
     let path = folder.path().join("other.json");
     std::fs::write(&path, other.to_string()).unwrap();
     let path = path.to_str().unwrap();
@@ -214,6 +217,46 @@ fn a_huge_hostile_line_is_cut_and_escaped() {
         assert!(text.len() < 200_000, "{args:?} wrote {} bytes", text.len());
         assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{args:?}");
     }
+}
+
+/// Proves REC-134, REC-158.
+#[test]
+fn a_report_is_described_then_written_and_opens_like_its_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let described = out(&["report", "FILE"]);
+    assert!(
+        described.contains("nothing was written")
+            && described.contains("conv-1")
+            && described.contains("file-environment")
+    );
+    let written = out(&[
+        "report",
+        "FILE",
+        "--title",
+        "Wrong refund!",
+        "--include",
+        "conv-1",
+        "file-narrative",
+        "--folder",
+        path,
+        "--format",
+        "json",
+    ]);
+    let written: Value = serde_json::from_str(&written).unwrap();
+    let archive = written["path"].as_str().unwrap();
+    assert!(archive.ends_with("-wrong-refund.zip"));
+    assert_eq!(written["manifest"]["excluded"]["unitIds"], json!(["file-conversation", "file-environment"]));
+    assert_eq!(out(&["summary", archive]), out(&["summary", "FILE"]));
+    assert!(
+        refusal(&["report", "FILE", "--title", "t", "--include", "conv-2"])
+            .contains("there is no unit `conv-2`")
+    );
+    assert!(refusal(&["report", "FILE", "--title", " ", "--include", "conv-1"]).contains("title is blank"));
+    assert!(
+        refusal(&["report", "FILE", "--title", "t", "--include", "file-narrative"])
+            .contains("no conversation is included")
+    );
 }
 
 #[test]

@@ -27,6 +27,7 @@ pub mod audit;
 pub mod diff;
 pub mod loops;
 pub mod mermaid;
+pub mod report;
 pub mod story;
 pub mod toolpack;
 pub mod validate;

@@ -48,7 +48,7 @@ fn a_chain_starts_with_the_genesis_of_its_run() {
         bundle["records"][0]["payload"],
         json!({ "runId": "run-1796042715000-1", "library": { "name": "agentfootprint", "version": env!("CARGO_PKG_VERSION") }, "payloadMode": "bounded" })
     );
-    assert_eq!(bundle["records"][2]["payload"]["userPrompt"], "[28 chars]");
+    assert_eq!(bundle["records"][2]["payload"]["userPrompt"], "[29 chars]");
     assert_eq!(bundle["records"][2]["timestamp"], json!(1_796_042_715_001_u64));
     assert!(bundle["records"][2]["meta"].get("wallClockMs").is_none());
     let token = RecordedEvent::from(Value::from(

@@ -164,7 +164,7 @@ fn library() -> Value {
 }
 
 /// Milliseconds as `YYYY-MM-DDTHH:mm:ss.SSSZ`; a time beyond the calendar is written as milliseconds.
-fn iso(ms: i64) -> String {
+pub(crate) fn iso(ms: i64) -> String {
     jiff::Timestamp::from_millisecond(ms)
         .map_or_else(|_| ms.to_string(), |time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
 }
