@@ -20,8 +20,8 @@ pub(crate) struct DiffArgs {
 }
 
 pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode, Failure> {
-    let max = args.given.max_bytes;
-    let difference = debug::diff(&recording_of(&args.a, max)?, &recording_of(&args.b, max)?);
+    let reading = args.given.reading();
+    let difference = debug::diff(&recording_of(&args.a, reading)?, &recording_of(&args.b, reading)?);
     let input = Input { file: args.a.clone(), given: args.given.clone() };
     Answer::new("diff", difference.to_string()).with("diff", difference.to_value()).give(&input)?;
     Ok(if difference.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })

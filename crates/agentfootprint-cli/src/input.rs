@@ -36,6 +36,22 @@ pub(crate) struct Given {
     /// Reads files up to this size (default 512 MiB).
     #[arg(long)]
     pub(crate) max_bytes: Option<usize>,
+    /// Which recording of a bug report that holds several, such as conv-2.
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+}
+
+/// How a file is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reading<'a> {
+    pub(crate) max_bytes: Option<usize>,
+    pub(crate) run: Option<&'a str>,
+}
+
+impl Given {
+    pub(crate) fn reading(&self) -> Reading<'_> {
+        Reading { max_bytes: self.max_bytes, run: self.run.as_deref() }
+    }
 }
 
 impl std::ops::Deref for Input {
@@ -107,13 +123,13 @@ pub(crate) fn read(file: &Path, max_bytes: Option<usize>) -> Result<Vec<u8>, Fai
 }
 
 /// Reads a file and finds out what it is.
-pub(crate) fn detect(file: &Path, max_bytes: Option<usize>) -> Result<Kind, Failure> {
-    let bytes = read(file, max_bytes)?;
+pub(crate) fn detect(file: &Path, reading: Reading<'_>) -> Result<Kind, Failure> {
+    let bytes = read(file, reading.max_bytes)?;
     if bytes.starts_with(b"PK\x03\x04") {
-        return in_report(file, &bytes);
+        return in_report(file, &bytes, reading.run);
     }
     let mut limits = OpenLimits::default();
-    if let Some(max) = max_bytes {
+    if let Some(max) = reading.max_bytes {
         limits.max_bytes = max;
     }
     match Recording::open_with(&bytes, &limits) {
@@ -123,21 +139,27 @@ pub(crate) fn detect(file: &Path, max_bytes: Option<usize>) -> Result<Kind, Fail
     }
 }
 
-/// The recording in a bug report that holds one.
-fn in_report(file: &Path, bytes: &[u8]) -> Result<Kind, Failure> {
+/// The recording in a bug report, by its id when there are several.
+fn in_report(file: &Path, bytes: &[u8], run: Option<&str>) -> Result<Kind, Failure> {
     let unusable = |says: String| Failure::unusable(format!("{}: {says}", file.display()));
     let opened = open_bug_report(bytes).ok_or_else(|| {
         unusable("a zip archive, but no bug report written by `agentfootprint report`".to_owned())
     })?;
-    let mut runs = opened.map_err(|error| unusable(error.to_string()))?;
-    match (runs.pop(), runs.len()) {
-        (Some((_, opened)), 0) => Ok(Kind::Report(Box::new(opened))),
-        (None, _) => Err(unusable("a bug report without a recording".to_owned())),
-        (Some(_), others) => Err(unusable(format!(
-            "a bug report with {} recordings; unpack it and name one of its files",
-            others + 1
-        ))),
-    }
+    let runs = opened.map_err(|error| unusable(error.to_string()))?;
+    let ids = runs.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", ");
+    let found = match (run, runs.len()) {
+        (_, 0) => return Err(unusable("a bug report without a recording".to_owned())),
+        (None, 1) => runs.into_iter().next(),
+        (None, _) => {
+            return Err(unusable(format!(
+                "a bug report with several recordings; pick one with --run: {ids}"
+            )));
+        }
+        (Some(run), _) => runs.into_iter().find(|(id, _)| id == run),
+    };
+    let (_, opened) = found
+        .ok_or_else(|| unusable(format!("no recording `{}`; there are {ids}", run.unwrap_or_default())))?;
+    Ok(Kind::Report(Box::new(opened)))
 }
 
 /// What a file that is no recording is instead.
@@ -183,11 +205,11 @@ fn is_event(value: &Value) -> bool {
 
 /// A recording, for a command that needs one.
 pub(crate) fn recording(input: &Input) -> Result<OpenRecording, Failure> {
-    recording_of(&input.file, input.max_bytes)
+    recording_of(&input.file, input.reading())
 }
 
-pub(crate) fn recording_of(file: &Path, max_bytes: Option<usize>) -> Result<OpenRecording, Failure> {
-    match detect(file, max_bytes)? {
+pub(crate) fn recording_of(file: &Path, reading: Reading<'_>) -> Result<OpenRecording, Failure> {
+    match detect(file, reading)? {
         Kind::Recording(opened) | Kind::Report(opened) => Ok(*opened),
         other => Err(lacks_snapshot(file, &other)),
     }
@@ -195,7 +217,7 @@ pub(crate) fn recording_of(file: &Path, max_bytes: Option<usize>) -> Result<Open
 
 /// A recording, or the events of an event file, for a command that needs no snapshot.
 pub(crate) fn with_events(input: &Input) -> Result<OpenRecording, Failure> {
-    match detect(&input.file, input.max_bytes)? {
+    match detect(&input.file, input.reading())? {
         Kind::Recording(opened) | Kind::Report(opened) => Ok(*opened),
         Kind::Events(events, _) => {
             Ok(OpenRecording::from(Recording { events: Some(events), ..Recording::default() }))

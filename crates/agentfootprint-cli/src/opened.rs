@@ -15,7 +15,7 @@ use crate::input::{Format, Input, Kind, detect, limit_words, read, recording, wi
 use crate::out::{Answer, Failure, write};
 
 pub(crate) fn open(input: &Input) -> Result<ExitCode, Failure> {
-    let kind = detect(&input.file, input.max_bytes)?;
+    let kind = detect(&input.file, input.reading())?;
     let mut text = format!("{}: {}\n", plain(&input.file.display().to_string()), kind.name());
     let mut answer = Answer::new("open", "").with("kind", kind.name());
     match &kind {

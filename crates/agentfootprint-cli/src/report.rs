@@ -36,7 +36,7 @@ pub(crate) struct ReportArgs {
 
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let input = Input { file: args.file.clone(), given: args.given.clone() };
-    let source = ReportSource::of(recording_of(&args.file, args.given.max_bytes)?);
+    let source = ReportSource::of(recording_of(&args.file, args.given.reading())?);
     if args.include.is_empty() || args.describe {
         return described(&input, &describe_bug_report(&source));
     }

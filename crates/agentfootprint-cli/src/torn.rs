@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::input::{Format, Given, Input, detect};
+use crate::input::{Format, Given, Input, Reading, detect};
 use crate::opened::DrawnView;
 use crate::out::Failure;
 use crate::{ask, audit, differ, errors, events, offline, opened, view};
@@ -44,6 +44,7 @@ fn every_command_refuses_every_torn_file() {
             limit: 5,
             out: Some(folder.path().join("answer")),
             max_bytes: None,
+            run: None,
         },
     };
     let whole = input("whole");
@@ -65,6 +66,6 @@ fn every_command_refuses_every_torn_file() {
     let fixture = include_bytes!("../../agentfootprint-debug/tests/fixtures/support.json");
     for end in (0..fixture.len() - 2).step_by(61) {
         std::fs::write(&torn.file, &fixture[..end]).unwrap();
-        assert!(detect(&PathBuf::from(&torn.file), None).is_err(), "after {end} bytes");
+        assert!(detect(&PathBuf::from(&torn.file), Reading::default()).is_err(), "after {end} bytes");
     }
 }

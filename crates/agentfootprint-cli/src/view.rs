@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use agentfootprint::record::OpenRecording;
 use clap::Args;
 
-use crate::input::recording_of;
+use crate::input::{Reading, recording_of};
 use crate::out::{Failure, save, say};
 
 /// The viewer, one file without dependencies.
@@ -31,7 +31,7 @@ pub(crate) struct ViewArgs {
 }
 
 pub(crate) fn view(args: &ViewArgs) -> Result<ExitCode, Failure> {
-    let opened = recording_of(&args.file, args.max_bytes)?;
+    let opened = recording_of(&args.file, Reading { max_bytes: args.max_bytes, run: None })?;
     #[cfg(feature = "serve")]
     if let Some(port) = args.serve {
         return crate::block_on(crate::serve::viewer(PAGE, opened.into_recording(), port));

@@ -248,6 +248,10 @@ fn a_report_is_described_then_written_and_opens_like_its_recording() {
     assert!(archive.ends_with("-wrong-refund.zip"));
     assert_eq!(written["manifest"]["excluded"]["unitIds"], json!(["file-conversation", "file-environment"]));
     assert_eq!(out(&["summary", archive]), out(&["summary", "FILE"]));
+    assert_eq!(out(&["summary", archive, "--run", "conv-1"]), out(&["summary", "FILE"]));
+    assert!(
+        refusal(&["summary", archive, "--run", "conv-9"]).contains("no recording `conv-9`; there are conv-1")
+    );
     assert!(
         refusal(&["report", "FILE", "--title", "t", "--include", "conv-2"])
             .contains("there is no unit `conv-2`")

@@ -34,7 +34,7 @@ fn the_fixture_is_sound() {
     assert_eq!(codes(&envelope().to_string()), []);
 }
 
-/// Proves REC-161.
+/// All codes of REC-161 but `receipt-mismatch`.
 #[test]
 fn every_code_is_found_in_a_recording_with_that_fault() {
     let event = |name: &str| {

@@ -18,7 +18,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use crate::block_on;
-use crate::input::recording_of;
+use crate::input::{Reading, recording_of};
 use crate::out::Failure;
 use crate::serve::listen;
 
@@ -43,7 +43,7 @@ pub(crate) fn mcp(args: &McpArgs) -> Result<ExitCode, Failure> {
     }
     let mut recordings = Vec::new();
     for file in &args.files {
-        let opened = recording_of(file, args.max_bytes)?;
+        let opened = recording_of(file, Reading { max_bytes: args.max_bytes, run: None })?;
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         recordings.push((stem, TraceTools::new(opened)));
     }
