@@ -6,8 +6,8 @@
 
 use std::io::Write as _;
 
-use agentfootprint::footprint::value;
 use agentfootprint::events::payload::{StreamToken, StreamToolStart};
+use agentfootprint::footprint::value;
 use agentfootprint::prelude::*;
 
 /// Adds two numbers.

@@ -1,4 +1,5 @@
-//! Workloads of the engine: a counting loop, and a history that grows by one 1 KB item per step.
+//! Workloads of the engine: a counting loop, a history that grows by one 1 KB item per step, and in the modules below
+//! observers, other shapes of charts, and questions to a long log.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,6 +14,10 @@ use footprint::state::{CommitValues, Key, ListKey};
 use footprint::walk::RunOptions;
 
 use crate::Sample;
+
+mod explain;
+mod observed;
+mod shapes;
 
 const COUNT: Key<u64> = Key::new("count");
 const HISTORY: ListKey<String> = ListKey::new("history");
@@ -29,7 +34,7 @@ pub(crate) struct Workload {
     pub run: fn(usize) -> Running,
 }
 
-/// Every engine workload, shortest first.
+/// Every engine workload.
 pub(crate) fn workloads() -> Vec<Workload> {
     let append = |name, steps| Workload {
         name,
@@ -37,18 +42,26 @@ pub(crate) fn workloads() -> Vec<Workload> {
         payload_bytes: ITEM_BYTES,
         run: |steps| Box::pin(append(steps)),
     };
-    vec![
+    let mut all = vec![
         Workload { name: "loop-10000", steps: 10_000, payload_bytes: 0, run: |steps| Box::pin(count(steps)) },
         append("append-200", 200),
         append("append-500", 500),
         append("append-1000", 1_000),
         append("append-2000", 2_000),
         append("append-20000", 20_000),
-    ]
+    ];
+    all.extend(observed::workloads());
+    all.extend(shapes::workloads());
+    all.extend(explain::workloads());
+    all
 }
 
 /// One counter, read and written by the only stage of a loop; full commit log, no observer.
 async fn count(steps: usize) -> Result<Sample, String> {
+    count_with(steps, |options| options).await
+}
+
+async fn count_with(steps: usize, more: impl FnOnce(RunOptions) -> RunOptions) -> Result<Sample, String> {
     let last = steps as u64;
     let stage = Stage::new("count", move |scope: Scope| async move {
         let next = scope.try_get(COUNT)?.map_or(0, |count| *count) + 1;
@@ -59,10 +72,9 @@ async fn count(steps: usize) -> Result<Sample, String> {
         Ok::<_, StageError>(())
     });
     let chart = Chart::builder(stage).loop_to("count").build().map_err(|errors| errors.to_string())?;
+    let options = more(RunOptions::new().max_iterations(steps as u64 + 10).commit_values(CommitValues::Full));
     let started = Instant::now();
-    let report = chart
-        .run(RunOptions::new().max_iterations(steps as u64 + 10).commit_values(CommitValues::Full))
-        .await;
+    let report = chart.run(options).await;
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
     finished(&report, steps)?;
     Ok(Sample { total_ms, windows_us: None, kept: Box::new(report) })

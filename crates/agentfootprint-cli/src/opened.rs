@@ -91,7 +91,8 @@ fn opened_facts(opened: &OpenRecording, text: &mut String, mut answer: Answer) -
         .with("commits", snapshot.commit_log.len())
         .with("steps", snapshot.execution_tree.len())
         .with("events", opened.recording().events().len())
-        .limits(limit_words(opened))
+        // In text each limit was explained above.
+        .with("limits", limit_words(opened).iter().map(Value::from).collect::<Vec<_>>())
 }
 
 pub(crate) fn summary(input: &Input) -> Result<ExitCode, Failure> {

@@ -19,7 +19,7 @@ pub(crate) struct RunArgs {
     /// Which adapter speaks to the model.
     #[arg(long, value_enum, default_value_t = Vendor::Openai)]
     provider: Vendor,
-    /// Address of an OpenAI-compatible server, for instance http://127.0.0.1:8099/v1.
+    /// Address of a server that speaks the provider's wire, for instance http://127.0.0.1:8099/v1.
     #[arg(long)]
     base_url: Option<String>,
     /// The model.
@@ -41,8 +41,16 @@ pub(crate) struct RunArgs {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Vendor {
+    /// Anthropic's Messages API; the key is in ANTHROPIC_API_KEY.
+    Anthropic,
+    /// Google's Gemini API; the key is in GEMINI_API_KEY or GOOGLE_API_KEY.
+    Gemini,
     /// OpenAI Chat Completions, or a compatible server.
     Openai,
+    /// A local Ollama, or the one at OLLAMA_HOST.
+    Ollama,
+    /// Amazon Bedrock, with AWS's usual variables for region and credentials.
+    Bedrock,
     /// Answers `echo: <question>`; needs no network.
     Mock,
 }
@@ -82,8 +90,84 @@ fn builder(args: &RunArgs) -> Result<AgentBuilder, Failure> {
             if args.no_stream { Mock::new().without_streaming() } else { Mock::new() },
             args.model.as_str(),
         )),
+        Vendor::Anthropic => anthropic(args),
+        Vendor::Gemini => gemini(args),
         Vendor::Openai => openai(args),
+        Vendor::Ollama => ollama(args),
+        Vendor::Bedrock => bedrock(args),
     }
+}
+
+#[cfg(feature = "anthropic")]
+fn anthropic(args: &RunArgs) -> Result<AgentBuilder, Failure> {
+    let mut builder = Anthropic::builder().streaming(!args.no_stream);
+    if let Some(url) = &args.base_url {
+        builder = builder.base_url(url.as_str());
+        if !is_set(&["ANTHROPIC_API_KEY"]) {
+            builder = builder.without_key();
+        }
+    }
+    let provider = builder.build().map_err(|error| Failure::unusable(error.to_string()))?;
+    Ok(Agent::builder(provider, args.model.as_str()))
+}
+
+#[cfg(not(feature = "anthropic"))]
+fn anthropic(_: &RunArgs) -> Result<AgentBuilder, Failure> {
+    Err(Failure::unusable("this build has no anthropic adapter; build it with the feature `anthropic`"))
+}
+
+#[cfg(feature = "gemini")]
+fn gemini(args: &RunArgs) -> Result<AgentBuilder, Failure> {
+    let mut builder = Gemini::builder().streaming(!args.no_stream);
+    if let Some(url) = &args.base_url {
+        builder = builder.base_url(url.as_str());
+        if !is_set(&["GEMINI_API_KEY", "GOOGLE_API_KEY"]) {
+            builder = builder.without_key();
+        }
+    }
+    let provider = builder.build().map_err(|error| Failure::unusable(error.to_string()))?;
+    Ok(Agent::builder(provider, args.model.as_str()))
+}
+
+#[cfg(not(feature = "gemini"))]
+fn gemini(_: &RunArgs) -> Result<AgentBuilder, Failure> {
+    Err(Failure::unusable("this build has no gemini adapter; build it with the feature `gemini`"))
+}
+
+#[cfg(feature = "ollama")]
+fn ollama(args: &RunArgs) -> Result<AgentBuilder, Failure> {
+    let mut builder = Ollama::builder().streaming(!args.no_stream);
+    if let Some(url) = &args.base_url {
+        builder = builder.base_url(url.as_str());
+    }
+    let provider = builder.build().map_err(|error| Failure::unusable(error.to_string()))?;
+    Ok(Agent::builder(provider, args.model.as_str()))
+}
+
+#[cfg(not(feature = "ollama"))]
+fn ollama(_: &RunArgs) -> Result<AgentBuilder, Failure> {
+    Err(Failure::unusable("this build has no ollama adapter; build it with the feature `ollama`"))
+}
+
+#[cfg(feature = "bedrock")]
+fn bedrock(args: &RunArgs) -> Result<AgentBuilder, Failure> {
+    let mut builder = Bedrock::builder().streaming(!args.no_stream);
+    if let Some(url) = &args.base_url {
+        builder = builder.endpoint(url.as_str());
+    }
+    let provider = builder.build().map_err(|error| Failure::unusable(error.to_string()))?;
+    Ok(Agent::builder(provider, args.model.as_str()))
+}
+
+#[cfg(not(feature = "bedrock"))]
+fn bedrock(_: &RunArgs) -> Result<AgentBuilder, Failure> {
+    Err(Failure::unusable("this build has no bedrock adapter; build it with the feature `bedrock`"))
+}
+
+/// Whether one of these variables holds something.
+#[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai"))]
+fn is_set(variables: &[&str]) -> bool {
+    variables.iter().any(|name| std::env::var(name).is_ok_and(|value| !value.trim().is_empty()))
 }
 
 #[cfg(feature = "openai")]
@@ -91,9 +175,7 @@ fn openai(args: &RunArgs) -> Result<AgentBuilder, Failure> {
     let mut builder = OpenAi::builder().streaming(!args.no_stream);
     if let Some(url) = &args.base_url {
         builder = builder.base_url(url.as_str());
-        if std::env::var("OPENAI_API_KEY").is_ok_and(|key| !key.trim().is_empty()) {
-            // The key of the environment goes along; a server without keys ignores it.
-        } else {
+        if !is_set(&["OPENAI_API_KEY"]) {
             builder = builder.without_key();
         }
     }

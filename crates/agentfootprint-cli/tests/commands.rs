@@ -59,8 +59,9 @@ fn every_command_answers_the_worked_example_in_text() {
         }
         insta::assert_snapshot!(name, text);
     }
-    let opened = out(&["open", "FILE"]);
-    assert!(opened.contains("a recording\n") && opened.contains("⚠ no-control-deps"));
+    // A long path wraps.
+    let opened = out(&["open", "FILE"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(opened.contains("support.json: a recording no envelope") && opened.contains("⚠ no-control-deps"));
     let cut = out(&["events", "FILE", "--limit", "3"]);
     assert!(cut.contains("… 21 more events") || cut.contains("more events; raise --limit"), "{cut}");
     let cut = out(&["step", "FILE", "call-llm#8", "--limit", "2"]);

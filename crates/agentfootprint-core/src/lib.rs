@@ -6,24 +6,30 @@
 //! | module | what it owns |
 //! |---|---|
 //! | [`agent`] | [`Agent`](agent::Agent): builder, chart, stages |
+//! | [`compose`] | every runner besides the agent: one call, sequences, parallels, loops, graphs, patterns |
 //! | [`run`] | starting a run, its report, its errors, its [effects port](run::Effects) |
 //! | [`events`] | subscribing to what a run says while it happens |
 //! | [`injection`] | facts, instructions and other engineered context |
 //! | [`tools`] | tools, and the one pipeline every call goes through |
 //! | [`llm`] | the port to model providers |
+//! | [`embed`] | the port to embedding models |
 //! | [`record`] | recording a run |
+//! | [`window`] | what leaves a conversation that grows |
 //!
 //! Two rules hold everywhere. An [`Agent`](agent::Agent) is immutable and runs many turns at once: what belongs to one run
 //! lives in its run context, never in the agent, never in a static. And everything a run cannot recompute — a model, a tool,
 //! a store, a timer — is reached through its effects port.
 
 pub mod agent;
+pub mod compose;
+pub mod embed;
 pub mod events;
 pub mod injection;
 pub mod llm;
 pub mod record;
 pub mod run;
 pub mod tools;
+pub mod window;
 
 #[doc(hidden)]
 pub use tools::private as __private;

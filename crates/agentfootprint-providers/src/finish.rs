@@ -38,11 +38,12 @@ pub(crate) struct FinishedCall {
 }
 
 /// Arguments as a wire has them.
+#[derive(Debug)]
+#[allow(dead_code, reason = "which forms are used depends on the adapters built in")]
 pub(crate) enum WireArgs {
     /// JSON text.
     Text(String),
     /// JSON.
-    #[cfg_attr(not(any(feature = "anthropic", feature = "gemini")), allow(dead_code))]
     Json(Json),
 }
 
@@ -60,6 +61,7 @@ impl WireArgs {
     }
 }
 
+#[allow(dead_code, reason = "which ends are used depends on the adapters built in")]
 impl Finish {
     /// A tool call of ours.
     pub(crate) fn tool_call(&self, call: FinishedCall, stop: &StopReason) -> Result<ToolCall, LlmError> {
@@ -85,7 +87,6 @@ impl Finish {
     }
 
     /// A tool call whose end never came, in an answer that says it is whole.
-    #[cfg_attr(not(feature = "anthropic"), allow(dead_code))]
     pub(crate) fn unclosed_call(&self, block_index: u64, id: String, name: String, args: &str) -> LlmError {
         self.malformed(block_index, id, name, "the call was never closed", utf16_len(args))
     }

@@ -121,6 +121,13 @@ impl Redactor {
         Redactor { keys: long_enough.cloned().into_iter().collect() }
     }
 
+    /// Several secrets of one call.
+    #[cfg_attr(not(feature = "bedrock"), allow(dead_code))]
+    pub(crate) fn of_all(keys: impl IntoIterator<Item = SecretString>) -> Self {
+        let long_enough = |key: &SecretString| key.expose_secret().len() >= MIN_REDACTED;
+        Redactor { keys: keys.into_iter().filter(long_enough).collect() }
+    }
+
     pub(crate) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
         for key in &self.keys {

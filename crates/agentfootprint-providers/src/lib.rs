@@ -12,7 +12,14 @@
     doc = "| [`openai`] | `openai` | OpenAI, Azure OpenAI, and every compatible server |"
 )]
 #![cfg_attr(feature = "anthropic", doc = "| [`anthropic`] | `anthropic` | Anthropic's Messages API |")]
-#![cfg_attr(feature = "gemini", doc = "| [`gemini`] | `gemini` | Google's Gemini, through the Gemini API or Vertex AI |")]
+#![cfg_attr(
+    feature = "gemini",
+    doc = "| [`gemini`] | `gemini` | Google's Gemini, through the Gemini API or Vertex AI |"
+)]
+#![cfg_attr(feature = "bedrock", doc = "| [`bedrock`] | `bedrock` | Amazon Bedrock (Converse) |")]
+#![cfg_attr(feature = "ollama", doc = "| [`ollama`] | `ollama` | Ollama |")]
+//! | [`embed`] | always on | none: scripted vectors; with `embed-openai`, `-ollama`, `-gemini`, `-bedrock` the embedders of these |
+//! | [`resilience`] | always on | none: retry, fallback, circuit breaker and throttle around any provider |
 #![cfg_attr(feature = "http", doc = "| [`http`] | `http` | the shared transport |")]
 //!
 //! Nothing here registers itself anywhere: a provider is a value, given to whoever should use it.
@@ -21,8 +28,11 @@
 mod address;
 #[cfg(feature = "anthropic")]
 pub mod anthropic;
+#[cfg(feature = "bedrock")]
+pub mod bedrock;
 #[cfg(feature = "http")]
 mod credential;
+pub mod embed;
 mod env;
 #[cfg(feature = "http")]
 mod finish;
@@ -37,24 +47,34 @@ mod ids;
 #[cfg(feature = "http")]
 mod key;
 pub mod mock;
+#[cfg(feature = "ollama")]
+pub mod ollama;
 #[cfg(feature = "openai")]
 pub mod openai;
-#[cfg(all(test, feature = "http"))]
+pub mod resilience;
+#[cfg(feature = "http")]
+#[cfg(test)]
 mod testing;
 mod thinking;
 #[cfg(feature = "http")]
 mod tool_args;
-#[cfg(any(feature = "anthropic", feature = "gemini"))]
+#[cfg(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "bedrock"))]
 mod tool_name;
+#[cfg(any(feature = "openai", feature = "ollama", feature = "bedrock"))]
+mod unreadable;
 
 #[cfg(feature = "anthropic")]
 pub use anthropic::Anthropic;
+#[cfg(feature = "bedrock")]
+pub use bedrock::Bedrock;
 pub use env::EnvVars;
 #[cfg(feature = "gemini")]
 pub use gemini::Gemini;
 #[cfg(feature = "http")]
 pub use key::Key;
 pub use mock::Mock;
+#[cfg(feature = "ollama")]
+pub use ollama::Ollama;
 #[cfg(feature = "openai")]
 pub use openai::OpenAi;
 #[cfg(feature = "http")]

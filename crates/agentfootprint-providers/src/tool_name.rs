@@ -24,10 +24,14 @@ mod tests {
     fn a_missing_name_is_taken_from_the_call() {
         let call = |id: &str, name: &str| ToolCall::new(id, name, Object::new());
         let asking = Message::assistant("").with_tool_calls(vec![call("a", "first"), call("b", "second")]);
-        let messages: Messages =
-            [asking, Message::tool("b", "", "x"), Message::tool("a", "said", "y"), Message::tool("c", "", "z")]
-                .into_iter()
-                .collect();
+        let messages: Messages = [
+            asking,
+            Message::tool("b", "", "x"),
+            Message::tool("a", "said", "y"),
+            Message::tool("c", "", "z"),
+        ]
+        .into_iter()
+        .collect();
         let history = messages.for_provider();
         let names: Vec<_> = (1..4).map(|at| tool_name(&history, at)).collect();
         assert_eq!(names, [Some("second".into()), Some("said".into()), None]);

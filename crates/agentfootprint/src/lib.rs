@@ -37,6 +37,7 @@
 //! |---|---|
 //! | [`prelude`] | what a program that builds an agent usually needs |
 //! | [`agent`] | the agent, its builder and its options |
+//! | [`compose`] | one model call, sequences, parallels, loops, graphs, patterns |
 //! | [`context`] | facts, instructions and steering |
 //! | [`tools`] | tools, permissions, middleware, people in the loop |
 //! | [`run`] | inputs, options, outcomes and errors of runs |
@@ -45,9 +46,10 @@
 //! | [`debug`] | explain a recording, ask why, validate it |
 //! | [`providers`] | model adapters, one feature each |
 //! | [`llm`] | the port to write an adapter against |
+//! | [`embed`] | the port to embedding models |
 //! | [`footprint`] | the flowchart engine underneath |
 
-pub use agentfootprint_core::{agent, injection as context, llm, run, tools};
+pub use agentfootprint_core::{agent, compose, embed, injection as context, llm, run, tools};
 pub use agentfootprint_debug as debug;
 pub use agentfootprint_macros::tool;
 pub use agentfootprint_providers as providers;
@@ -73,6 +75,7 @@ pub mod record {
 pub mod prelude {
     pub use crate::Explained as _;
     pub use agentfootprint_core::agent::{Agent, AgentBuildErrors, CostBudget};
+    pub use agentfootprint_core::compose::{Conditional, LlmCall, Loop, Parallel, Sequence};
     pub use agentfootprint_core::injection::{Fact, Instruction, Steering};
     pub use agentfootprint_core::llm::{ModelPrices, StaticPricing};
     pub use agentfootprint_core::record::{RecordOptions, RecordedRun};
@@ -81,8 +84,12 @@ pub mod prelude {
     pub use agentfootprint_macros::tool;
     #[cfg(feature = "anthropic")]
     pub use agentfootprint_providers::Anthropic;
+    #[cfg(feature = "bedrock")]
+    pub use agentfootprint_providers::Bedrock;
     #[cfg(feature = "gemini")]
     pub use agentfootprint_providers::Gemini;
+    #[cfg(feature = "ollama")]
+    pub use agentfootprint_providers::Ollama;
     #[cfg(feature = "openai")]
     pub use agentfootprint_providers::OpenAi;
     pub use agentfootprint_providers::mock::{Mock, MockReply};
@@ -108,6 +115,7 @@ mod guides {
         context = "context.md",
         people = "people.md",
         watching = "watching.md",
+        compositions = "compositions.md",
         recordings = "recordings.md",
         command_line = "command-line.md",
         models = "models.md",

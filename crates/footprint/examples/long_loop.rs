@@ -14,7 +14,7 @@ const PRIMES: ListKey<u64> = ListKey::new("primes");
 const PASSES: u64 = 100_000;
 
 fn is_prime(n: u64) -> bool {
-    n > 1 && (2..).take_while(|d| d * d <= n).all(|d| n % d != 0)
+    n > 1 && (2..).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -1,5 +1,5 @@
 //! What explaining costs: counted in allocations, so that the bounds hold on any machine (OBS-145, ENG-153).
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::alloc::System;
 use std::sync::Arc;

@@ -9,10 +9,12 @@ mod walk {
     mod errors;
     mod fanout;
     mod isolation;
+    mod kept;
     mod loops;
     mod mounts;
     mod observers;
     mod order;
     mod pause;
     mod scope;
+    mod told;
 }

@@ -71,6 +71,7 @@ pub(super) fn judge(
     let expected = if manner.differs("AGT-58") { withheld(&expected, &ours, &mut out) } else { expected };
     let topology = Topology::of(&snapshot);
     events(&expected, &ours, manner, &topology, bindings, &mut out);
+    let ours = if manner.differs("AGT-16") { without_row(ours, "runIdentitySource") } else { ours };
     commits(&expected, &ours, &topology, bindings, &mut out);
     for part in ["outcome", "extra", "sharedState", "requests", "tokens", "meta", "redactionReport"] {
         if let Some(wanted) = expected.get(part) {
@@ -103,8 +104,9 @@ fn events(
         wanted = normalise::chart_events(&wanted, Side::Reference, topology);
         found = normalise::chart_events(&found, Side::Ours, topology);
     }
+    found.retain(|event| !is_addition(event, &wanted, manner));
     let groups = |events: &[Value]| {
-        if manner.chart {
+        if manner.chart || manner.interleaved {
             by_branch(events, |event| address(event).to_owned(), topology)
         } else {
             vec![(String::from("in order"), events.to_vec())]
@@ -119,6 +121,39 @@ fn events(
             }
         });
     }
+}
+
+/// The run without the commit rows of a key.
+fn without_row(mut run: Value, key: &str) -> Value {
+    let strip = |log: &mut Value| {
+        for entry in log.as_array_mut().into_iter().flatten() {
+            if let Some(rows) = entry.get_mut(1).and_then(Value::as_array_mut) {
+                rows.retain(|row| row.get(0).and_then(Value::as_str) != Some(key));
+            }
+        }
+    };
+    if let Some(log) = run.get_mut("commits") {
+        strip(log);
+    }
+    run.get_mut("subflowCommits")
+        .and_then(Value::as_object_mut)
+        .into_iter()
+        .flatten()
+        .for_each(|(_, log)| strip(log));
+    run
+}
+
+/// Events the reference does not emit where a rule of ours says that they are emitted.
+fn is_addition(event: &Value, wanted: &[Value], manner: &Manner<'_>) -> bool {
+    let here = name(event);
+    if wanted.iter().any(|known| name(known) == here) {
+        return false;
+    }
+    let fatal = here == "agentfootprint.error.fatal" && manner.differs("AGT-28");
+    // Domains that do not reach the outer runner of nested agents there.
+    let lost =
+        ["agentfootprint.context.evaluated", "agentfootprint.integrity.", "agentfootprint.tools.session"];
+    fatal || (manner.differs("AGT-115") && lost.iter().any(|prefix| here.starts_with(prefix)))
 }
 
 /// Rows are matched by check and seam; ours may have more.

@@ -8,8 +8,11 @@ use serde_json::Value;
 
 mod agent;
 mod chart;
+mod compose;
+mod documents;
 mod expr;
 mod judge;
+mod log;
 mod matcher;
 mod normalise;
 mod topology;
@@ -78,6 +81,7 @@ fn check(folder: &Path) -> Result<Vec<Difference>, String> {
         runtime.block_on(async {
             match kind.as_str() {
                 "chart" => chart::play(&scenario).await,
+                kind if compose::KINDS.contains(&kind) => compose::play(&scenario).await,
                 _ => agent::play(&scenario).await,
             }
         })
@@ -124,6 +128,10 @@ fn check(folder: &Path) -> Result<Vec<Difference>, String> {
     if let Some(recorded) = &recorded {
         let wanted = if manner.chart { chart::structure(recorded) } else { recorded.clone() };
         structure("structure", &wanted, played.structure.as_ref(), &mut out);
+    }
+    if let Some(wanted) = expected.get("documents") {
+        let wanted = documents::without_texts(wanted);
+        matcher::compare("documents", &wanted, played.documents.as_ref(), &mut bindings, &mut out);
     }
     if let Some(wanted) = expected.get("stores") {
         matcher::compare("stores", wanted, played.stores.as_ref(), &mut bindings, &mut out);

@@ -25,7 +25,8 @@ impl Topology {
             topology.chain(tree, false);
         }
         for (key, result) in snapshot.get("subflowResults").and_then(Value::as_object).into_iter().flatten() {
-            if key.contains('#') {
+            // An address, also one whose index was renamed to its visit.
+            if key.contains(['#', '@']) {
                 topology.mounts.insert(key.clone());
                 if let Some(tree) = result.pointer("/treeContext/stageContexts") {
                     topology.chain(tree, false);

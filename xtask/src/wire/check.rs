@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::case::{self, Exchange, Expected};
 use super::replay::Replay;
-use super::{Notes, anthropic, gemini, openai};
+use super::{Notes, anthropic, bedrock, gemini, ollama, openai};
 
 /// The sizes a streamed body is cut into.
 const CHUNKS: [usize; 4] = [usize::MAX, 1, 7, 64];
@@ -34,6 +34,8 @@ fn wire(name: &str) -> Option<Wire> {
         "anthropic" => Some(Wire { prepare: anthropic::prepare, compare: anthropic::compare }),
         "gemini" => Some(Wire { prepare: gemini::prepare, compare: gemini::compare }),
         "openai-chat" => Some(Wire { prepare: openai::prepare, compare: openai::compare }),
+        "bedrock" => Some(Wire { prepare: bedrock::prepare, compare: bedrock::compare }),
+        "ollama" => Some(Wire { prepare: ollama::prepare, compare: ollama::compare }),
         _ => None,
     }
 }
@@ -66,7 +68,8 @@ fn check(exchange: &Exchange, expected: &Expected, runtime: &Runtime, notes: &mu
     };
     let recorded = exchange.request.json();
     let asks_for_stream = recorded.get("stream") == Some(&Json::Bool(true))
-        || exchange.request.path.contains(":streamGenerateContent");
+        || exchange.request.path.contains(":streamGenerateContent")
+        || bedrock::streams(&exchange.request.path);
     let streams = if expected.error { asks_for_stream } else { expected.stream };
     let sizes = if streams { CHUNKS.as_slice() } else { CHUNKS.get(..1).unwrap_or_default() };
     let mut differences = Vec::new();

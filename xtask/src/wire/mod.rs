@@ -11,13 +11,17 @@
 //! | `replay` | an exchange that answers with the recorded response, in chunks of a given size |
 //! | `check` | one case: run it, compare it |
 //! | `anthropic` | from a recorded Messages request to ours, and back |
+//! | `bedrock` | from a recorded Converse request to ours, and back |
 //! | `gemini` | from a recorded generateContent request to ours, and back |
+//! | `ollama` | from a recorded `/api/chat` request to ours, and back |
 //! | `openai` | from a recorded Chat Completions request to ours, and back |
 
 mod anthropic;
+mod bedrock;
 mod case;
 mod check;
 mod gemini;
+mod ollama;
 mod openai;
 mod replay;
 

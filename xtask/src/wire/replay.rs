@@ -6,7 +6,8 @@ use futures_util::stream;
 
 use super::case::Response;
 
-/// Answers every request with one recorded response, its body cut into chunks, and keeps the last request.
+/// Answers every request with one recorded response, its body cut into chunks, and keeps the first request: an adapter
+/// may ask more when it explains a failure.
 pub(super) struct Replay {
     status: u16,
     headers: HeaderMap,
@@ -36,7 +37,7 @@ impl Replay {
 #[async_trait]
 impl HttpExchange for Replay {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpFault> {
-        *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = Some(request);
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(request);
         let pieces: Vec<_> =
             self.body.chunks(self.chunk.max(1)).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
         Ok(HttpResponse {

@@ -21,6 +21,7 @@ use crate::injection::{BoxError, CachePolicy, Injection, IntoInjection};
 use crate::llm::{LlmProvider, PricingTable, ThinkingHandler};
 use crate::tools::Tooling;
 use crate::tools::{CredentialProvider, IntoTool, Tool};
+use crate::window::{SummarizeOldest, Window, WindowDoor, WindowStrategy};
 
 /// Declares an agent. Every method consumes and returns the builder; nothing is checked before [`build`](Self::build), which
 /// reports all problems together.
@@ -65,6 +66,7 @@ pub struct AgentBuilder {
     pub(super) thinking_handler: Option<Option<Arc<dyn ThinkingHandler>>>,
     pub(super) cache_strategy: Option<Arc<dyn CacheStrategy>>,
     pub(super) configure: Option<ConfigureFn>,
+    pub(super) windows: Vec<Window>,
     pub(super) recorders: Vec<Arc<dyn Recorder>>,
     pub(super) hub: EventHub,
     pub(super) problems: Vec<AgentBuildError>,
@@ -87,6 +89,7 @@ impl AgentBuilder {
             thinking_handler: None,
             cache_strategy: None,
             configure: None,
+            windows: Vec::new(),
             recorders: Vec::new(),
             hub: EventHub::new(),
             problems: Vec::new(),
@@ -390,6 +393,21 @@ impl AgentBuilder {
     /// The queue of deferred observers. It needs [`Delivery::Deferred`].
     pub fn observer_queue(mut self, queue: ObserverQueueConfig) -> Self {
         self.options.observer_queue = Some(queue);
+        self
+    }
+
+    /// What leaves the conversation when it grows. An agent has one window.
+    pub fn window(self, strategy: impl WindowStrategy) -> Self {
+        self.windowed(WindowDoor::Window, Arc::new(strategy))
+    }
+
+    /// Folds the oldest turns into a summary: [`window`](Self::window) with [`SummarizeOldest`].
+    pub fn compaction(self, strategy: SummarizeOldest) -> Self {
+        self.windowed(WindowDoor::Compaction, Arc::new(strategy))
+    }
+
+    fn windowed(mut self, door: WindowDoor, strategy: Arc<dyn WindowStrategy>) -> Self {
+        self.windows.push(Window { strategy, door });
         self
     }
 

@@ -23,6 +23,7 @@ use super::stages::{
     thinking, tool_calls, tools_slot, turn_seed, wrap_up,
 };
 use crate::run::StageCx;
+use crate::window::compact;
 
 /// Builds the chart of an agent.
 pub(crate) fn build(agent: &Arc<AgentCore>) -> Result<Chart, BuildErrors> {
@@ -49,9 +50,8 @@ impl At {
 
 impl Charts<'_> {
     fn flat(&self) -> Result<Chart, BuildErrors> {
-        let chart = Chart::builder(self.seed());
-        let chart = self.model_call(chart, At::TOP)?;
-        self.route(chart, ids::INJECTION_ENGINE)?.build()
+        let chart = self.model_call(self.begin(), At::TOP)?;
+        self.route(chart, self.loop_target(ids::INJECTION_ENGINE))?.build()
     }
 
     fn grouped(&self) -> Result<Chart, BuildErrors> {
@@ -65,7 +65,23 @@ impl Charts<'_> {
             .input(|parent: StateView| Ok(turn_seed::input(&parent)))
             .output(|end: SubflowEnd| Ok(turn_seed::output(&end, false)))
             .array_merge(ArrayMergeMode::Replace);
-        self.route(Chart::builder(self.seed()).mount(mount), ids::LLM_CALL)?.build()
+        self.route(self.begin().mount(mount), self.loop_target(ids::LLM_CALL))?.build()
+    }
+
+    /// The seed, and the window's stage when the agent has a window: it stays in the outer chart in both shapes.
+    fn begin(&self) -> ChartBuilder {
+        let chart = Chart::builder(self.seed());
+        let Some(window) = &self.agent.window else { return chart };
+        let stage = self
+            .stage(ids::COMPACT, ids::COMPACT.to_owned(), compact)
+            .named("Compact")
+            .describe(format!("applies the window `{}` to the conversation", window.strategy.name()));
+        chart.then(stage)
+    }
+
+    /// Where the loop returns to: the window comes before everything that looks at the conversation (LLM-148).
+    fn loop_target(&self, without_window: &'static str) -> &'static str {
+        if self.agent.window.is_some() { ids::COMPACT } else { without_window }
     }
 
     /// Everything from the injection engine to the thinking.

@@ -17,7 +17,8 @@ use super::output::{DEFAULT_NAME, Fallback, MAX_RETRIES, Output, OutputStrategy}
 use super::records::base_piece;
 use super::{Agent, chart};
 use crate::injection::{Injection, Instruction, IntoInjection};
-use crate::tools::{Tool, check_tool_set};
+use crate::tools::{Tool, ToolSessions, check_tool_set};
+use crate::window;
 
 /// Iterations above which a build warns once.
 const MANY_ITERATIONS: u32 = 100;
@@ -36,6 +37,7 @@ pub(super) fn build(mut builder: AgentBuilder) -> Result<Agent, AgentBuildErrors
     let tools = tools(&builder, &mut problems);
     check_injections(&builder.injections, &mut problems);
     check_recorders(&builder, &mut problems);
+    window::check(&builder.windows, &builder.provider, &builder.model, &mut problems);
     if !problems.is_empty() {
         return Err(AgentBuildErrors::new(problems));
     }
@@ -71,9 +73,11 @@ pub(super) fn build(mut builder: AgentBuilder) -> Result<Agent, AgentBuildErrors
         thinking_handler,
         cache_strategy,
         configure: builder.configure,
+        window: builder.windows.into_iter().next(),
         provider: builder.provider,
         model: builder.model,
         options: builder.options,
+        sessions: ToolSessions::default(),
     });
     match chart::build(&core) {
         Ok(chart) => Ok(Agent::assemble(core, chart, builder.hub, builder.recorders)),

@@ -58,7 +58,7 @@ impl Conversation {
             state.checkpoint.clone()
         };
         let handle = self.agent.start(input, self.options.clone())?;
-        self.drive(handle).await
+        self.drive(handle, None).await
     }
 
     /// Answers the open question.
@@ -77,10 +77,16 @@ impl Conversation {
                 .ok_or(RunRefusal::NoConversation { reason: NoConversationReason::LastRunUnfinished })?
         };
         let handle = self.agent.resume(pause.checkpoint.clone(), answer, self.options.clone())?;
-        self.drive(handle).await
+        self.drive(handle, Some(pause)).await
     }
 
-    async fn drive(&self, handle: crate::run::RunHandle<String>) -> Result<RunReport<String>, RunRefusal> {
+    /// Runs a turn to its end. `answered` is the question this leg answers: it is open again when the leg fails or is dropped half
+    /// way, for its call has no result yet.
+    async fn drive(
+        &self,
+        handle: crate::run::RunHandle<String>,
+        answered: Option<Box<PauseOutcome>>,
+    ) -> Result<RunReport<String>, RunRefusal> {
         {
             let mut state = lock(&self.state);
             if let Some(run_id) = &state.open {
@@ -90,8 +96,11 @@ impl Conversation {
             state.pending = None;
             state.ran = true;
         }
-        let closing = Closing(&self.state);
+        let mut closing = Closing { state: &self.state, answered };
         let report = handle.finish().await;
+        if report.outcome.is_ok() {
+            closing.answered = None;
+        }
         drop(closing);
         let mut state = lock(&self.state);
         match &report.outcome {
@@ -164,10 +173,18 @@ impl Conversation {
 }
 
 /// Marks the conversation free again, also when the turn is dropped half way.
-struct Closing<'a>(&'a Mutex<State>);
+struct Closing<'a> {
+    state: &'a Mutex<State>,
+    /// The question that is open again.
+    answered: Option<Box<PauseOutcome>>,
+}
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
-        lock(self.0).open = None;
+        let mut state = lock(self.state);
+        state.open = None;
+        if let Some(question) = self.answered.take() {
+            state.pending = Some(question);
+        }
     }
 }

@@ -17,8 +17,9 @@ use super::records::{Piece, system_piece};
 use crate::injection::{CachePolicy, Injection};
 use crate::llm::{Capabilities, LlmProvider, ThinkingHandler};
 use crate::run::{IntegrityCheck, IntegrityLedger};
-use crate::tools::Tool;
 use crate::tools::Tooling;
+use crate::tools::{Tool, ToolSessions};
+use crate::window::Window;
 
 /// The base system prompt, with its record built once.
 pub(crate) struct BasePrompt {
@@ -46,7 +47,10 @@ pub(crate) struct AgentCore {
     pub(crate) thinking_handler: Option<Arc<dyn ThinkingHandler>>,
     pub(crate) cache_strategy: Arc<dyn CacheStrategy>,
     pub(crate) configure: Option<ConfigureFn>,
+    pub(crate) window: Option<Window>,
     pub(crate) index: Index,
+    /// What tools left open beyond a call: it belongs to turns and sessions, not to a run.
+    pub(crate) sessions: ToolSessions,
 }
 
 /// What is looked up by id, built once.

@@ -97,6 +97,14 @@ pub enum AgentBuildError {
         /// What is missing.
         needs: &'static str,
     },
+    /// A window that cannot work.
+    #[error("`{method}`: {why}")]
+    Window {
+        /// The builder's method.
+        method: &'static str,
+        /// What is wrong, and the way out.
+        why: String,
+    },
     /// A provider that declares something impossible.
     #[error(transparent)]
     Capabilities(#[from] MalformedCapabilities),

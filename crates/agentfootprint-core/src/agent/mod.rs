@@ -37,7 +37,8 @@ pub(crate) mod receipt;
 pub(crate) mod records;
 pub(crate) mod reports;
 pub(crate) mod request;
-mod settle;
+mod sessions;
+pub(crate) mod settle;
 pub(crate) mod slot;
 pub(crate) mod stages;
 
@@ -72,7 +73,8 @@ pub use self::typed::TypedReadError;
 use crate::events::EventHub;
 use crate::llm::LlmProvider;
 use crate::run::{
-    AgentRunCheckpoint, ChartRunner, RunHandle, RunInput, RunOptions, RunRefusal, Runner, UiGroup, lock,
+    AgentRunCheckpoint, ChartRunner, RunHandle, RunInput, RunNeeds, RunOptions, RunRefusal, Runner, UiGroup,
+    lock,
 };
 
 /// An agent. Clones are the same agent; any number of its runs may be under way at once (AGT-15).
@@ -198,6 +200,10 @@ impl ChartRunner for Agent {
                 UiGroup::new("Agent", core.id.clone(), core.name.clone(), Some(Value::from(extra)))
             })
             .clone()
+    }
+
+    fn needs(&self) -> RunNeeds {
+        RunNeeds::of_agent(Arc::clone(self.core()))
     }
 }
 

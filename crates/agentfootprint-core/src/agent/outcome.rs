@@ -9,6 +9,7 @@ use footprint::value::{Object, Str, Value};
 use super::configure::INVALID_RUN_CONFIG;
 use crate::llm::LlmError;
 use crate::run::{AgentRunCheckpoint, CANCELLED, DeliveryError, RunError};
+use crate::window::WindowError;
 
 /// A message that cannot be delivered, as a stage failure.
 pub(crate) fn delivery_failed(error: DeliveryError) -> StageError {
@@ -40,13 +41,22 @@ fn reliability(from: &Object) -> Option<RunError> {
 }
 
 fn policy_halt(from: &Object) -> Option<RunError> {
+    let history = from.get(state::HISTORY).and_then(Value::as_array).cloned().unwrap_or_default();
+    let target = text(from, state::POLICY_HALT_TARGET).unwrap_or_default();
+    let mut sequence = crate::tools::dispatched(&history).to_value().as_array().cloned().unwrap_or_default();
+    let mut proposed = Object::new();
+    proposed.insert("name", Value::from(target.clone()));
+    proposed.insert("args", from.get(state::POLICY_HALT_ARGS).cloned().unwrap_or_default());
+    sequence.push(Value::from(proposed));
     let iteration = from.get(state::POLICY_HALT_ITERATION).and_then(Value::as_u64).unwrap_or_default();
     Some(RunError::PolicyHalt {
         reason: text(from, state::POLICY_HALT_REASON)?,
-        target: text(from, state::POLICY_HALT_TARGET).unwrap_or_default(),
+        target,
         iteration: u32::try_from(iteration).unwrap_or(u32::MAX),
         checker_id: text(from, state::POLICY_HALT_CHECKER_ID),
         tell_llm: text(from, state::POLICY_HALT_TELL_LLM),
+        sequence: Value::from(sequence),
+        history: Value::from(history),
     })
 }
 
@@ -90,6 +100,15 @@ pub(crate) fn failure_of(error: EngineError) -> RunError {
     if let Some(source) = stage_error.source_error() {
         if let Some(llm) = source.downcast_ref::<LlmError>() {
             return RunError::Llm(llm.clone());
+        }
+        if let Some(known) = source.downcast_ref::<RunError>() {
+            return known.clone();
+        }
+        if let Some(WindowError::Unmeasurable { strategy, provider }) = source.downcast_ref::<WindowError>() {
+            return RunError::CompactionUnmeasurable {
+                strategy: strategy.clone(),
+                provider: provider.clone(),
+            };
         }
         if let Some(delivery) = source.downcast_ref::<DeliveryError>() {
             return RunError::Delivery(delivery.clone());

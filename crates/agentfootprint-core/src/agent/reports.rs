@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use agentfootprint_record::events::Payload;
 use agentfootprint_record::events::payload::{
     ErrorCircuitChanged, ErrorRecovered, ErrorRetried, FallbackTriggered,
 };
@@ -9,25 +10,36 @@ use agentfootprint_record::events::words::FallbackKind;
 use footprint::ids::RuntimeStageId;
 
 use crate::llm::{ReportSink, ResilienceReport};
-use crate::run::{RunContext, StageCx, millis};
+use crate::run::{RunContext, StageCx, Trail, millis, said};
 
 /// The sink of one call.
 pub(crate) struct RunReports {
     run: Arc<RunContext>,
     step: RuntimeStageId,
+    trail: Trail,
 }
 
 impl RunReports {
-    pub(crate) fn of(cx: &StageCx) -> Self {
-        Self { run: Arc::clone(&cx.run), step: cx.address() }
+    pub(crate) fn of(cx: &StageCx, trail: Trail) -> Self {
+        Self { run: Arc::clone(&cx.run), step: cx.address(), trail }
+    }
+
+    /// Says an event, and keeps it for a replay.
+    fn say<P: Payload>(&self, build: impl Fn() -> P) {
+        self.trail.note(|| said(&build().into()));
+        self.run.say(&self.step, build);
+    }
+
+    /// The sink of a call that no agent makes.
+    pub(crate) fn at(run: Arc<RunContext>, step: RuntimeStageId, trail: Trail) -> Self {
+        Self { run, step, trail }
     }
 }
 
 impl ReportSink for RunReports {
     fn report(&self, report: &ResilienceReport) {
-        let run = &self.run;
         match report {
-            ResilienceReport::FellBack { primary, fallback, reason } => run.say(&self.step, || {
+            ResilienceReport::FellBack { primary, fallback, reason } => self.say(|| {
                 FallbackTriggered::new(
                     FallbackKind::Provider,
                     primary.as_str(),
@@ -36,7 +48,7 @@ impl ReportSink for RunReports {
                 )
             }),
             ResilienceReport::Retried { attempt, max_attempts, last_error, backoff, reason, stated_wait } => {
-                run.say(&self.step, || {
+                self.say(|| {
                     ErrorRetried::new(
                         *attempt,
                         *max_attempts,
@@ -48,11 +60,11 @@ impl ReportSink for RunReports {
                 });
             }
             ResilienceReport::Recovered { attempt, total_duration } => {
-                run.say(&self.step, || ErrorRecovered::new(*attempt, millis(*total_duration)));
+                self.say(|| ErrorRecovered::new(*attempt, millis(*total_duration)));
             }
-            ResilienceReport::CircuitChanged { state, reason, provider_name } => run.say(&self.step, || {
-                ErrorCircuitChanged::new(state.clone(), reason.as_str(), provider_name.as_str())
-            }),
+            ResilienceReport::CircuitChanged { state, reason, provider_name } => {
+                self.say(|| ErrorCircuitChanged::new(state.clone(), reason.as_str(), provider_name.as_str()))
+            }
             // A throttle reports through tracing only; it has no event (LLM-115).
             ResilienceReport::Throttled { provider_name, wait, limit } => {
                 tracing::debug!(target: "agentfootprint", provider = %provider_name, ?wait, %limit, "throttled");

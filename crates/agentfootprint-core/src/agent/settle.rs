@@ -18,8 +18,8 @@ use super::output::OutputStrategy;
 use super::{Agent, manifest, outcome};
 use crate::run::launch::{Dials, Launch, Leg, launch};
 use crate::run::{
-    AgentRunCheckpoint, DeliveryError, PauseOutcome, Restored, RunContext, RunError, RunHandle, RunInput,
-    RunOptions, RunOutcome, RunRecord, RunRefusal, RunReport, StartMaterial, lock,
+    AgentRunCheckpoint, DeliveryError, PauseOutcome, Restored, RunContext, RunError, RunHandle, RunIdentity,
+    RunInput, RunOptions, RunOutcome, RunRecord, RunRefusal, RunReport, StartMaterial, lock,
 };
 
 /// Starts a turn.
@@ -106,7 +106,12 @@ pub(super) fn resume(
         });
         open(&core, run);
     });
-    let identity = checkpoint.shared_state.get(state::RUN_IDENTITY).and_then(|value| value.decode().ok());
+    let from_session = checkpoint.shared_state.contains_key(state::RUN_IDENTITY_SOURCE);
+    options.inherited = checkpoint
+        .shared_state
+        .get(state::RUN_IDENTITY)
+        .and_then(|value| value.decode().ok())
+        .map(|identity| RunIdentity::inherited(identity, from_session));
     let message = checkpoint
         .shared_state
         .get(state::USER_MESSAGE)
@@ -119,11 +124,11 @@ pub(super) fn resume(
     });
     let leg = Leg::Resumed(Box::new(checkpoint), answer);
     let explicit = options.identity.clone();
-    launch(declared(agent, StartMaterial::fresh(message), explicit.or(identity), leg, open), options)
+    launch(declared(agent, StartMaterial::fresh(message), explicit, leg, open), options)
 }
 
 /// A value that must be an object in an event.
-fn as_map(value: &Value, key: &str) -> Value {
+pub(crate) fn as_map(value: &Value, key: &str) -> Value {
     match value {
         Value::Object(_) => value.clone(),
         other => Value::from([(Str::from(key), other.clone())].into_iter().collect::<Object>()),
@@ -162,7 +167,7 @@ fn declared(
 }
 
 /// What needs the provider and is therefore refused here and not at build (AGT-32).
-fn check_start(core: &AgentCore) -> Result<(), RunRefusal> {
+pub(crate) fn check_start(core: &AgentCore) -> Result<(), RunRefusal> {
     for injection in &core.injections {
         for message in &injection.content().messages {
             let injection = injection.id().clone();
@@ -254,9 +259,17 @@ fn resolve(
     if let Some(error) = outcome::failure_in(final_state) {
         return Err(error);
     }
+    if let Some(error) = run.consent.refusal() {
+        return Err(error);
+    }
     match report.outcome() {
         Outcome::Failed(error) => {
-            Err(outcome::with_checkpoint(outcome::failure_of(error.clone()), crash_checkpoint(core, run)))
+            let mut failure = outcome::failure_of(error.clone());
+            if let RunError::Cancelled { at_stage, .. } = &mut failure {
+                // A run out of time has no failing stage of its own; what was going on is known.
+                *at_stage = at_stage.take().or_else(|| run.turn("").tracker.stage_under_way());
+            }
+            Err(outcome::with_checkpoint(failure, crash_checkpoint(core, run)))
         }
         _ => {
             let answer = final_state.get(state::FINAL_CONTENT).and_then(Value::as_str).unwrap_or_default();
@@ -320,11 +333,11 @@ fn addressed(core: &AgentCore, run: &RunContext, mut checkpoint: AgentRunCheckpo
 }
 
 /// Said when the walk itself failed; a failure a stage wrote down and ended the chart with has facts of its own (AGT-28).
-fn fatal(run: &RunContext, error: &RunError) {
+pub(crate) fn fatal(run: &RunContext, error: &RunError) {
     run.say_at(ids::RUN_BOUNDARY, || ErrorFatal::new(error.human_message(), ids::ROOT_STAGE, "run"));
 }
 
-fn pause_requested(run: &RunContext, pause: &PauseOutcome) {
+pub(crate) fn pause_requested(run: &RunContext, pause: &PauseOutcome) {
     run.say_at(&ids::paused_step(&pause.checkpoint.paused_stage_id), || {
         let reason = pause
             .pause_data
@@ -338,7 +351,7 @@ fn pause_requested(run: &RunContext, pause: &PauseOutcome) {
 }
 
 /// Exactly one per leg, on every exit (EVD-415).
-fn disposition(core: &AgentCore, run: &RunContext) {
+pub(crate) fn disposition(core: &AgentCore, run: &RunContext) {
     run.say_at(ids::INTEGRITY_DISPOSITION, || {
         let ledger = lock(&run.integrity);
         let rows: Vec<DispositionRow> = ledger

@@ -10,10 +10,12 @@
 mod hub;
 mod pattern;
 mod sink;
+mod sse;
 mod stream;
 mod table;
 
 pub use hub::{EventHub, Listener, Subscription};
 pub use pattern::IntoPattern;
 pub(crate) use sink::RunEvents;
+pub use sse::{SseFormat, SseOptions, SseStream, encode_sse, to_sse};
 pub use stream::{EventStream, StreamItem};

@@ -50,6 +50,11 @@ pub trait LlmProvider: Send + Sync + 'static {
     async fn stream(&self, _request: &LlmRequest, _cx: &CallCx) -> Option<Result<LlmStream, LlmError>> {
         None
     }
+
+    /// Identity of the object: two handles of one provider answer the same. Only pointers to providers need to change it.
+    fn instance(&self) -> *const () {
+        std::ptr::from_ref(self).cast()
+    }
 }
 
 #[async_trait]
@@ -68,6 +73,10 @@ impl<P: LlmProvider + ?Sized> LlmProvider for Arc<P> {
 
     async fn stream(&self, request: &LlmRequest, cx: &CallCx) -> Option<Result<LlmStream, LlmError>> {
         (**self).stream(request, cx).await
+    }
+
+    fn instance(&self) -> *const () {
+        (**self).instance()
     }
 }
 

@@ -46,7 +46,7 @@ impl<R: Runner> RunBuilder<R> {
 impl Agent {
     /// Runs the agent and records the run. Plain `run` does not record.
     pub fn record(&self, input: impl Into<RunInput>) -> RecordBuilder<String> {
-        self.run(input).record(RecordOptions::default())
+        Runner::record(self, input)
     }
 
     /// Goes on from a pause and records the new leg. As [`Runner::resume`].
@@ -55,9 +55,7 @@ impl Agent {
         checkpoint: FlowchartCheckpoint,
         answer: Option<Value>,
     ) -> RecordBuilder<String> {
-        let agent = self.clone();
-        let structure = self.spec().structure().clone();
-        RecordBuilder::new(structure, move |options| agent.resume(checkpoint, answer, options))
+        Runner::record_resume(self, checkpoint, answer)
     }
 
     /// Goes on after a failed run and records the new run. As [`Agent::resume_on_error`].
@@ -69,6 +67,15 @@ impl Agent {
 }
 
 impl<T> RecordBuilder<T> {
+    pub(crate) fn of_resume<R: Runner<Output = T>>(
+        runner: R,
+        checkpoint: FlowchartCheckpoint,
+        answer: Option<Value>,
+    ) -> Self {
+        let structure = runner.spec().structure().clone();
+        Self::new(structure, move |options| runner.resume(checkpoint, answer, options))
+    }
+
     fn new(
         structure: Structure,
         begin: impl FnOnce(RunOptions) -> Result<RunHandle<T>, RunRefusal> + Send + 'static,

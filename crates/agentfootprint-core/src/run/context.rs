@@ -16,16 +16,19 @@ use footprint::clock::Clock;
 use footprint::error::StageError;
 use footprint::ids::RuntimeStageId;
 use footprint::scope::Scope;
-use footprint::value::{Str, Value};
+use footprint::value::{Object, Str, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::effects::{self, EffectKind, Effects, Journaled, Reexecution};
+use super::effects::{
+    self, EffectKind, EffectOutcome, Effects, Journaled, Performed, Reexecution, Trail, Which,
+};
 use super::identity::RunIdentity;
 use super::input::StartMaterial;
 use super::integrity::{Disposition, IntegrityCheck, IntegrityLedger};
 use super::turn::AgentTurn;
 use crate::agent::AgentCore;
 use crate::events::RunEvents;
+use crate::tools::OutstandingConsent;
 
 /// Locks without caring about poison: what the runtime guards is valid between any two statements.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -52,6 +55,10 @@ pub struct RunContext {
     pub(crate) start: StartMaterial,
     pub(crate) integrity: Mutex<IntegrityLedger>,
     pub(crate) ordinals: AtomicU64,
+    /// Consents a person still has to give; a run may not end quietly on one (TOOL-53).
+    pub(crate) consent: OutstandingConsent,
+    /// The compositions that are under way in this run.
+    pub(crate) compositions: crate::compose::Compositions,
     turns: Mutex<HashMap<Str, Arc<AgentTurn>>>,
 }
 
@@ -87,6 +94,8 @@ impl RunContext {
             start: parts.start,
             integrity: Mutex::new(parts.integrity),
             ordinals: AtomicU64::new(0),
+            consent: OutstandingConsent::default(),
+            compositions: crate::compose::Compositions::default(),
             turns: Mutex::new(HashMap::new()),
         }
     }
@@ -136,6 +145,24 @@ impl RunContext {
         lock(&self.integrity).note(check, disposition);
     }
 
+    /// The first effect of a leg: what a journal knows it by. With a direct port there is nothing to do.
+    pub(crate) async fn begin_leg(&self) {
+        if self.effects.is_direct() {
+            return;
+        }
+        let step = RuntimeStageId::parse(LEG_SEED);
+        let which = Which {
+            ordinal: self.next_ordinal(),
+            kind: EffectKind::LegSeed,
+            name: self.facts.composition_path.first().map_or("", |owner| owner),
+            step: &step,
+            policy: Reexecution::Idempotent,
+        };
+        let input = || Value::from(self.run_id.clone());
+        let seed = async { LegSeed { turn_id: self.turn_id.clone(), started_ms: self.now_ms() } };
+        let _ = effects::perform(&*self.effects, which, &input, &Trail::default(), seed).await;
+    }
+
     /// The agent's turn mounted at `prefix` (`""` at the root), created on first use.
     pub(crate) fn turn(&self, prefix: &str) -> Arc<AgentTurn> {
         let mut turns = lock(&self.turns);
@@ -174,9 +201,54 @@ impl RunContext {
         }
     }
 
+    /// Says again what an effect said when it was performed.
+    pub(crate) fn say_again(&self, step: &RuntimeStageId, fact: &Value) {
+        if let Some(event) = effects::said_before(fact)
+            && event.name().is_some_and(|name| self.events.interested(name))
+        {
+            self.events.dispatch(event, self.meta(step.clone()));
+        }
+    }
+
+    /// Says an event that is already built at a pseudo step.
+    pub(crate) fn tell_at(&self, step: &str, event: AgentEvent) {
+        if event.name().is_some_and(|name| self.events.interested(name)) {
+            self.events.dispatch(event, self.meta(RuntimeStageId::parse(step)));
+        }
+    }
+
     /// The next effect's position in the run.
     pub(crate) fn next_ordinal(&self) -> u64 {
         self.ordinals.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// The pseudo step of a leg's beginning.
+const LEG_SEED: &str = "leg-seed#0";
+
+/// What a journal keeps of the beginning of a leg. Run id and clock come from the port itself, so nothing is read back.
+struct LegSeed {
+    turn_id: Str,
+    started_ms: u64,
+}
+
+impl Journaled for LegSeed {
+    fn to_outcome(&self) -> EffectOutcome {
+        let mut out = Object::new();
+        out.insert("turnId", Value::from(self.turn_id.clone()));
+        out.insert("startedMs", Value::from(self.started_ms));
+        EffectOutcome::Ok(Value::from(out))
+    }
+
+    fn from_outcome(outcome: EffectOutcome) -> Self {
+        let value = match outcome {
+            EffectOutcome::Ok(value) => value,
+            EffectOutcome::Err(_) => Value::default(),
+        };
+        Self {
+            turn_id: value.get("turnId").and_then(Value::as_shared_str).cloned().unwrap_or_default(),
+            started_ms: value.get("startedMs").and_then(Value::as_u64).unwrap_or_default(),
+        }
     }
 }
 
@@ -199,22 +271,29 @@ pub(crate) struct StageCx {
     pub(crate) run: Arc<RunContext>,
     pub(crate) agent: Arc<AgentCore>,
     pub(crate) turn: Arc<AgentTurn>,
+    /// Set inside the work of an effect: what is said there is part of its trail, and what is done there is part of the effect.
+    inside: Option<Trail>,
 }
 
 impl StageCx {
+    /// The visit as seen from inside an effect's work.
+    pub(crate) fn inside(&self, trail: &Trail) -> Self {
+        Self { inside: Some(trail.clone()), ..self.clone() }
+    }
+
     /// Binds a visit. `local_path` is the stage's path inside the agent's own chart, for instance
     /// `sf-messages/compose`; what the address has in front of it is where the agent is mounted.
     pub(crate) fn bind(scope: Scope, agent: &Arc<AgentCore>, local_path: &str) -> Result<Self, StageError> {
         let run = run_of(&scope)?;
         let turn = run.turn(mount_prefix(&scope.address(), local_path));
-        Ok(Self { scope, run, agent: Arc::clone(agent), turn })
+        Ok(Self { scope, run, agent: Arc::clone(agent), turn, inside: None })
     }
 
     /// The same, for `seed`: the agent's turn begins here.
     pub(crate) fn begin(scope: Scope, agent: &Arc<AgentCore>, local_path: &str) -> Result<Self, StageError> {
         let run = run_of(&scope)?;
         let turn = run.begin_turn(mount_prefix(&scope.address(), local_path));
-        Ok(Self { scope, run, agent: Arc::clone(agent), turn })
+        Ok(Self { scope, run, agent: Arc::clone(agent), turn, inside: None })
     }
 
     /// The visit's address.
@@ -230,9 +309,21 @@ impl StageCx {
     /// Says something. The payload is only built when somebody listens; everything else a stage does must not depend
     /// on it.
     pub(crate) fn emit<P: Payload>(&self, build: impl FnOnce() -> P) {
-        if self.wants(P::NAME) {
+        let wanted = self.wants(P::NAME);
+        if let Some(trail) = self.inside.as_ref().filter(|trail| trail.is_kept()) {
+            let event: AgentEvent = build().into();
+            trail.note(|| effects::said(&event));
+            if wanted {
+                self.dispatch(event);
+            }
+        } else if wanted {
             self.dispatch(build().into());
         }
+    }
+
+    /// Says again what an effect said when it was performed.
+    pub(crate) fn say_again(&self, fact: &Value) {
+        self.run.say_again(&self.address(), fact);
     }
 
     /// Says an event that is already built.
@@ -249,8 +340,30 @@ impl StageCx {
         input: &(dyn Fn() -> Value + Send + Sync),
         work: impl Future<Output = T> + Send,
     ) -> T {
-        let ordinal = self.run.next_ordinal();
-        effects::perform(&*self.run.effects, ordinal, kind, name, &self.address(), policy, input, work).await
+        self.trailed(kind, name, policy, input, &Trail::default(), work).await.value
+    }
+
+    /// Performs an effect that leaves a trail; when it was answered from a journal, the trail comes back to be told again.
+    pub(crate) async fn trailed<T: Journaled>(
+        &self,
+        kind: EffectKind,
+        name: &str,
+        policy: Reexecution,
+        input: &(dyn Fn() -> Value + Send + Sync),
+        trail: &Trail,
+        work: impl Future<Output = T> + Send,
+    ) -> Performed<T> {
+        if self.inside.is_some() {
+            return Performed { value: work.await, replayed: None };
+        }
+        let address = self.address();
+        let which = Which { ordinal: self.run.next_ordinal(), kind, name, step: &address, policy };
+        effects::perform(&*self.run.effects, which, input, trail, work).await
+    }
+
+    /// A trail for the next effect.
+    pub(crate) fn trail(&self) -> Trail {
+        Trail::of(&*self.run.effects)
     }
 
     /// Unix milliseconds now.
@@ -306,7 +419,7 @@ pub(crate) fn run_of(scope: &Scope) -> Result<Arc<RunContext>, StageError> {
 }
 
 /// What an address has in front of `local_path`: where the agent is mounted, `""` at the root.
-fn mount_prefix<'a>(address: &'a RuntimeStageId, local_path: &str) -> &'a str {
+pub(crate) fn mount_prefix<'a>(address: &'a RuntimeStageId, local_path: &str) -> &'a str {
     let stage = address.stage_id();
     stage.strip_suffix(local_path).map_or(stage, |prefix| prefix.trim_end_matches('/'))
 }

@@ -8,13 +8,14 @@ use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use agentfootprint_record::events::AgentEvent;
 use async_trait::async_trait;
 use footprint::clock::{Clock, SystemClock};
 use footprint::ids::{DefaultRunIds, RunId, RunIdSource as _, RuntimeStageId};
-use footprint::value::{Str, Value};
+use footprint::value::{Object, Str, Value};
 use sha2::{Digest as _, Sha256};
 
 /// What kind of outside an effect touches.
@@ -47,6 +48,8 @@ pub enum EffectKind {
     Classify,
     /// A tool provider's list.
     ToolList,
+    /// One vending of a credential: its facts, never the credential.
+    Credential,
     /// An artifact store call.
     Artifact,
     /// A wait.
@@ -70,6 +73,7 @@ impl EffectKind {
             Self::Search => "search",
             Self::Classify => "classify",
             Self::ToolList => "tool-list",
+            Self::Credential => "credential",
             Self::Artifact => "artifact",
             Self::Timer => "timer",
         }
@@ -163,10 +167,20 @@ pub struct EffectRecord {
     pub trail: Vec<Value>,
 }
 
-/// The work of an effect, as the port sees it.
-pub type EffectFn<'a> = Pin<Box<dyn Future<Output = EffectOutcome> + Send + 'a>>;
+/// What the work of an effect leaves: how it ended, and what happened on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EffectDone {
+    /// What it came to.
+    pub outcome: EffectOutcome,
+    /// What a replay tells again.
+    pub trail: Vec<Value>,
+}
 
-/// Where effects happen. See the [module documentation](self).
+/// The work of an effect, as the port sees it.
+pub type EffectFn<'a> = Pin<Box<dyn Future<Output = EffectDone> + Send + 'a>>;
+
+/// Where effects happen: whatever a run cannot recompute goes through here, in the fixed order its stages make it. [`Direct`] just
+/// calls; a durable engine puts a journal behind the same trait.
 #[async_trait]
 pub trait Effects: Send + Sync + 'static {
     /// Performs an effect, or answers from a journal.
@@ -288,8 +302,8 @@ impl fmt::Debug for Direct {
 impl Effects for Direct {
     async fn perform<'a>(&self, _spec: EffectSpec<'a>, work: EffectFn<'a>) -> EffectRecord {
         let started_ms = self.clock.now_ms();
-        let outcome = work.await;
-        EffectRecord { started_ms, ended_ms: self.clock.now_ms(), outcome, trail: Vec::new() }
+        let EffectDone { outcome, trail } = work.await;
+        EffectRecord { started_ms, ended_ms: self.clock.now_ms(), outcome, trail }
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -313,30 +327,91 @@ pub(crate) trait Journaled: Sized + Send {
     fn from_outcome(outcome: EffectOutcome) -> Self;
 }
 
+/// Which effect it is, without its input.
+pub(crate) struct Which<'a> {
+    pub(crate) ordinal: u64,
+    pub(crate) kind: EffectKind,
+    pub(crate) name: &'a str,
+    pub(crate) step: &'a RuntimeStageId,
+    pub(crate) policy: Reexecution,
+}
+
+/// Where work notes what happens on its way. With a direct port nothing is kept.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trail(Option<Arc<Mutex<Vec<Value>>>>);
+
+impl Trail {
+    /// A trail that is kept unless the port only calls.
+    pub(crate) fn of(effects: &dyn Effects) -> Self {
+        Self((!effects.is_direct()).then(Arc::default))
+    }
+
+    /// Notes a fact; it is built only when it is kept.
+    pub(crate) fn note(&self, fact: impl FnOnce() -> Value) {
+        if let Some(kept) = &self.0 {
+            kept.lock().unwrap_or_else(PoisonError::into_inner).push(fact());
+        }
+    }
+
+    /// Whether anything noted is kept.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn taken(&self) -> Vec<Value> {
+        let kept = self.0.as_ref().map(|kept| kept.lock().unwrap_or_else(PoisonError::into_inner));
+        kept.map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
+    }
+}
+
+const EVENT: &str = "event";
+const PAYLOAD: &str = "payload";
+
+/// An event as a fact of a trail.
+pub(crate) fn said(event: &AgentEvent) -> Value {
+    let mut out = Object::new();
+    out.insert(EVENT, Value::from(event.name_str()));
+    out.insert(PAYLOAD, event.payload());
+    Value::from(out)
+}
+
+/// The event a fact of a trail is.
+pub(crate) fn said_before(fact: &Value) -> Option<AgentEvent> {
+    let name = fact.get(EVENT).and_then(Value::as_shared_str)?;
+    Some(AgentEvent::read_any(name, &fact.get(PAYLOAD).cloned().unwrap_or_default()))
+}
+
+/// The value of an effect and, when a port answered without doing the work, what it has to tell again.
+pub(crate) struct Performed<T> {
+    pub(crate) value: T,
+    pub(crate) replayed: Option<Vec<Value>>,
+}
+
 /// Performs `work` through `effects`. With a direct port nothing is boxed, built or encoded.
 pub(crate) async fn perform<T: Journaled>(
     effects: &dyn Effects,
-    ordinal: u64,
-    kind: EffectKind,
-    name: &str,
-    step: &RuntimeStageId,
-    policy: Reexecution,
+    which: Which<'_>,
     input: &(dyn Fn() -> Value + Send + Sync),
+    trail: &Trail,
     work: impl Future<Output = T> + Send,
-) -> T {
+) -> Performed<T> {
     if effects.is_direct() {
-        return work.await;
+        return Performed { value: work.await, replayed: None };
     }
     let mut kept = None;
     let slot = &mut kept;
     let boxed: EffectFn<'_> = Box::pin(async move {
         let result = work.await;
-        let outcome = result.to_outcome();
+        let done = EffectDone { outcome: result.to_outcome(), trail: trail.taken() };
         *slot = Some(result);
-        outcome
+        done
     });
+    let Which { ordinal, kind, name, step, policy } = which;
     let spec = EffectSpec { ordinal, kind, name: Cow::Borrowed(name), step, policy, input };
     let record = effects.perform(spec, boxed).await;
     // When the work ran here, its own result is kept: decoding what was just encoded could only lose detail.
-    kept.unwrap_or_else(|| T::from_outcome(record.outcome))
+    match kept {
+        Some(value) => Performed { value, replayed: None },
+        None => Performed { value: T::from_outcome(record.outcome), replayed: Some(record.trail) },
+    }
 }

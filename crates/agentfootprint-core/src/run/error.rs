@@ -6,6 +6,7 @@ use footprint::value::{Str, Value};
 use super::checkpoint::AgentRunCheckpoint;
 use super::report::PauseOutcome;
 use crate::llm::LlmError;
+use crate::tools::Secret;
 
 /// Refused before a run id existed: nothing happened, nothing was recorded, nothing was consumed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -62,10 +63,17 @@ pub enum RunRefusal {
         what: String,
     },
     /// A check-in or an ask resumed without a decision.
-    #[error("the {gate} gate is resumed with a decision, got {received}")]
+    #[error(
+        "the {gate} gate{} is resumed with a decision (`{{approved, by}}`), got {received}",
+        of_tool(tool_name.as_deref(), middleware.as_deref())
+    )]
     DecisionRequired {
         /// `checkIn` or `ask`.
         gate: &'static str,
+        /// The tool whose call waits.
+        tool_name: Option<Str>,
+        /// The middleware that asked.
+        middleware: Option<Str>,
         /// The type received.
         received: String,
     },
@@ -78,10 +86,12 @@ pub enum RunRefusal {
         answered: Str,
     },
     /// A plain pause resumed with nothing.
-    #[error("tool `{tool_name}` asked a question; resume it with an answer")]
+    #[error("tool `{tool_name}` (call {tool_call_id}) asked a question; resume it with an answer")]
     PauseAnswerRequired {
         /// The tool that asked.
         tool_name: Str,
+        /// The call that waits.
+        tool_call_id: Str,
     },
     /// A declared injection the provider cannot carry, or one without text (CTX-44).
     #[error(transparent)]
@@ -255,6 +265,10 @@ pub enum RunError {
         checker_id: Option<Str>,
         /// What the model was told.
         tell_llm: Option<Str>,
+        /// The calls that ran, in order, and the proposed one last: `{name, args, iteration?}` each.
+        sequence: Value,
+        /// The conversation as committed.
+        history: Value,
     },
     /// A reliability rule gave up.
     #[error("a reliability rule gave up ({kind}): {reason}")]
@@ -277,16 +291,29 @@ pub enum RunError {
         values: Value,
     },
     /// The window cannot be measured.
-    #[error("window strategy `{strategy}` cannot measure this conversation")]
+    #[error(
+        "window strategy `{strategy}` cannot measure this conversation: `{provider}` reported 0 tokens in and out. Windows are \
+         counted, not guessed: use a provider that reports usage, or a sliding window, which needs none"
+    )]
     CompactionUnmeasurable {
         /// The strategy.
         strategy: Str,
+        /// The provider.
+        provider: Str,
     },
     /// A person must consent, and the run cannot wait.
-    #[error("service `{service}` needs a person's consent")]
+    #[error("tool `{tool}` needs a person's consent for service `{service}`")]
     CredentialConsentRequired {
         /// The service.
         service: Str,
+        /// The tool that needed it.
+        tool: Str,
+        /// The iteration that asked for it.
+        iteration: u32,
+        /// What the consent is filed under.
+        session_id: Str,
+        /// Where to consent. It is itself a secret: it is in no text and on no record.
+        authorization_url: Secret,
     },
     /// An integrity check never ran although there was work (dev posture).
     #[error("integrity checks never ran: {}", checks.join(", "))]
@@ -333,12 +360,28 @@ pub enum RunError {
         /// The pause.
         pause: Box<PauseOutcome>,
     },
+    /// A member of a composition failed.
+    #[error("{composition}: {member} failed: {cause}")]
+    Member {
+        /// The composition, such as ``Graph `plan` ``.
+        composition: Str,
+        /// Its member, such as ``node `draft` ``.
+        member: Str,
+        /// What failed.
+        cause: Box<RunError>,
+    },
     /// The per-run configuration is not usable (AGT-24).
     #[error("the run's configuration is not usable: {what}")]
     InvalidRunConfig {
         /// What is wrong.
         what: String,
     },
+}
+
+fn of_tool(tool: Option<&str>, middleware: Option<&str>) -> String {
+    let tool = tool.map(|tool| format!(" of tool `{tool}`")).unwrap_or_default();
+    let middleware = middleware.map(|link| format!(" (asked by middleware `{link}`)")).unwrap_or_default();
+    tool + &middleware
 }
 
 fn value_list(values: &Value) -> String {
@@ -374,6 +417,7 @@ impl RunError {
             Self::EvidenceRecovery { .. } => "EvidenceRecoveryError",
             Self::MemoryWrite { .. } => "MemoryWriteError",
             Self::PausedInstead { .. } => "PausedInstead",
+            Self::Member { cause, .. } => cause.name(),
             Self::InvalidRunConfig { .. } => "InvalidRunConfigError",
         }
     }
@@ -400,7 +444,16 @@ impl RunError {
             Self::EvidenceRecovery { .. } => Some("ERR_EVIDENCE_RECOVERY"),
             Self::MemoryWrite { .. } => Some("ERR_MEMORY_WRITE"),
             Self::PausedInstead { .. } => Some("ERR_PAUSED_INSTEAD"),
+            Self::Member { cause, .. } => cause.code(),
             Self::InvalidRunConfig { .. } => Some("ERR_INVALID_RUN_CONFIG"),
+        }
+    }
+
+    /// The failure itself, without what it was wrapped in: the member of a composition, the checkpoint.
+    pub fn root_cause(&self) -> &Self {
+        match self {
+            Self::Member { cause, .. } | Self::Checkpoint { cause, .. } => cause.root_cause(),
+            other => other,
         }
     }
 
@@ -427,7 +480,7 @@ impl RunError {
     /// Whether running the same turn again from its checkpoint can succeed without a change (AGT-100).
     pub fn is_resumable(&self) -> bool {
         match self {
-            Self::Checkpoint { cause, .. } => cause.is_resumable(),
+            Self::Checkpoint { cause, .. } | Self::Member { cause, .. } => cause.is_resumable(),
             Self::Llm(error) => error.is_resumable(),
             other => !other.is_terminal(),
         }
@@ -445,7 +498,7 @@ impl RunError {
     pub fn human_message(&self) -> String {
         match self {
             Self::Llm(error) => error.human_message(),
-            Self::Checkpoint { cause, .. } => cause.human_message(),
+            Self::Checkpoint { cause, .. } | Self::Member { cause, .. } => cause.human_message(),
             other => other.to_string(),
         }
     }

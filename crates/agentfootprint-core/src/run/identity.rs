@@ -43,6 +43,18 @@ impl RunIdentity {
         }
     }
 
+    /// The identity a resumed leg goes on with, as the paused one committed it. What stood in for a missing name still only stands
+    /// in: a session, or the id of the run that asked.
+    pub(crate) fn inherited(value: MemoryIdentity, from_session: bool) -> Self {
+        let nobody = value.principal.is_none() && value.tenant.is_none();
+        let source = match nobody {
+            true if from_session => IdentitySource::Session,
+            true if is_run_id(&value.conversation_id) => IdentitySource::Run,
+            _ => IdentitySource::Explicit,
+        };
+        Self { value, source }
+    }
+
     /// The identity, whatever it came from: what scopes stores.
     pub fn value(&self) -> &MemoryIdentity {
         &self.value
@@ -59,6 +71,13 @@ impl RunIdentity {
     }
 }
 
+/// Whether a text has the form of a run id (AGT-3).
+fn is_run_id(text: &str) -> bool {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = text.strip_prefix("run-").and_then(|rest| rest.split_once('-'));
+    parts.is_some_and(|(ms, sequence)| digits(ms) && digits(sequence))
+}
+
 /// The recorded form of an identity, in the key order of the recordings.
 pub(crate) fn identity_value(identity: &MemoryIdentity) -> Value {
     let mut shape = Object::new();
@@ -70,4 +89,21 @@ pub(crate) fn identity_value(identity: &MemoryIdentity) -> Value {
         shape.insert("tenant", Value::from(tenant.clone()));
     }
     Value::from(shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves AGT-22, AGT-23: what stood in for a name on the first leg is no name on the second.
+    #[test]
+    fn a_resumed_leg_names_nobody_the_first_did_not() {
+        let source = |identity: MemoryIdentity, session| RunIdentity::inherited(identity, session).source();
+        let conversation = MemoryIdentity::conversation;
+        assert_eq!(source(conversation("run-17-3"), false), IdentitySource::Run);
+        assert_eq!(source(conversation("s-1"), true), IdentitySource::Session);
+        assert_eq!(source(conversation("mine"), false), IdentitySource::Explicit);
+        assert_eq!(source(conversation("run-17-x"), false), IdentitySource::Explicit);
+        assert_eq!(source(conversation("run-17-3").principal("ann"), false), IdentitySource::Explicit);
+    }
 }

@@ -19,6 +19,8 @@ use super::error::RunRefusal;
 #[non_exhaustive]
 pub struct RunInput {
     message: Str,
+    /// A value instead of a message, for a workflow or a graph.
+    pub(crate) data: Option<Value>,
     /// Who asks; wins over the options' identity.
     pub identity: Option<MemoryIdentity>,
     /// A finished conversation to continue.
@@ -28,7 +30,13 @@ pub struct RunInput {
 impl RunInput {
     /// An input of one message.
     pub fn new(message: impl Into<Str>) -> Self {
-        Self { message: message.into(), identity: None, continue_from: None }
+        Self { message: message.into(), data: None, identity: None, continue_from: None }
+    }
+
+    /// An input that is a value instead of a message: what a [`Workflow`](crate::compose::Workflow) or a
+    /// [`Graph`](crate::compose::Graph) takes. Every other runner refuses it.
+    pub fn of_value(value: impl Into<Value>) -> Self {
+        Self { data: Some(value.into()), ..Self::new("") }
     }
 
     /// The message as given.

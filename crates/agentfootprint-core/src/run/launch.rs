@@ -8,10 +8,11 @@ use agentfootprint_record::MemoryIdentity;
 use agentfootprint_record::events::RunFacts;
 use footprint::chart::Chart;
 use footprint::clock::Clock;
+use footprint::error::RunError as EngineError;
 use footprint::ids::{RunId, RunIdSource};
 use footprint::observe::{Delivery, ObserverQueueConfig, Recorder};
 use footprint::pause::FlowchartCheckpoint;
-use footprint::report::RunReport as WalkReport;
+use footprint::report::{Outcome, RunReport as WalkReport};
 use footprint::state::{CommitValues, Tracking, WriteProvenance};
 use footprint::value::{Str, Value};
 use footprint::walk;
@@ -88,8 +89,10 @@ pub(crate) fn launch<T: Send + 'static>(
     let (clock, ids) = (effects.clock(), effects.ids());
     let now = clock.now_ms();
     let run_id = ids.run_id(now);
-    let identity =
-        RunIdentity::resolve(launch.identity.or(options.identity), options.session_id.clone(), &run_id);
+    let identity = match (launch.identity.or(options.identity), options.inherited) {
+        (None, Some(inherited)) => inherited,
+        (named, _) => RunIdentity::resolve(named, options.session_id.clone(), &run_id),
+    };
     let mut facts = RunFacts::new(&*run_id, [launch.owner]);
     facts.trace_id = options.trace_id.clone();
     facts.correlation_id = options.correlation_id.clone();
@@ -130,7 +133,7 @@ pub(crate) fn launch<T: Send + 'static>(
     let mut walk_options = walk::RunOptions::new()
         .max_iterations(options.max_iterations.unwrap_or(launch.dials.max_iterations))
         .read_tracking(launch.dials.read_tracking)
-        .commit_values(launch.dials.commit_values)
+        .commit_values(options.commit_values.unwrap_or(launch.dials.commit_values))
         .write_provenance(launch.dials.write_provenance)
         .narrative(true)
         .run_ids(Arc::new(WalkIds { ids, clock: Arc::clone(&clock) }))
@@ -161,8 +164,13 @@ pub(crate) fn launch<T: Send + 'static>(
     probe.attach(run.handle());
     let (driven, open, settle) = (Arc::clone(&context), launch.open, launch.settle);
     let drive = Box::pin(async move {
+        driven.begin_leg().await;
         open(&driven);
         let report = run.await;
+        if matches!(report.outcome(), Outcome::Failed(EngineError::TimedOut { .. })) {
+            // What tools left running learns that nobody waits for it any more.
+            driven.cancel.cancel();
+        }
         let report = settle(Arc::clone(&driven), report).await;
         driven.events.hub().close();
         report

@@ -25,8 +25,8 @@ pub use builder::RunBuilder;
 pub use checkpoint::{AgentRunCheckpoint, CHECKPOINT_VERSION, FailurePhase, FailurePoint};
 pub use context::{DurabilityBarrier, RunContext};
 pub use effects::{
-    Direct, EffectFailure, EffectFn, EffectKind, EffectOutcome, EffectRecord, EffectSpec, Effects, IdSource,
-    ProcessIds, Reexecution, SequentialIds,
+    Direct, EffectDone, EffectFailure, EffectFn, EffectKind, EffectOutcome, EffectRecord, EffectSpec,
+    Effects, IdSource, ProcessIds, Reexecution, SequentialIds,
 };
 pub use error::{DeliveryError, NoConversationReason, RunError, RunRefusal};
 pub use handle::{RunHandle, RunProbe, RunRemote};
@@ -35,10 +35,10 @@ pub use input::RunInput;
 pub use integrity::{CheckCounts, Disposition, IntegrityCheck, IntegrityLedger};
 pub use options::{RunOptions, RunWiring};
 pub use report::{AnswerError, PauseOutcome, RunFailure, RunOutcome, RunRecord, RunReport};
-pub use runner::{ChartRunner, Runner, UiGroup};
+pub use runner::{ChartRunner, RunNeeds, Runner, UiGroup};
 
-pub(crate) use context::{CANCELLED, StageCx, lock, millis};
-pub(crate) use effects::Journaled;
+pub(crate) use context::{CANCELLED, StageCx, cancelled, lock, millis, mount_prefix, run_of};
+pub(crate) use effects::{Journaled, Performed, Trail, Which, perform, said};
 pub(crate) use identity::identity_value;
 pub(crate) use input::{Restored, StartMaterial};
 pub(crate) use state::message;

@@ -8,12 +8,14 @@ use agentfootprint_record::MemoryIdentity;
 use agentfootprint_record::events::{Event, Pattern};
 use footprint::clock::Clock;
 use footprint::observe::Recorder;
+use footprint::state::CommitValues;
 use footprint::value::Str;
 use tokio_util::sync::CancellationToken;
 
 use super::context::DurabilityBarrier;
 use super::effects::{Effects, IdSource};
 use super::handle::RunProbe;
+use super::identity::RunIdentity;
 use crate::events::{EventHub, Listener};
 
 /// Attaches something to a run before its first stage.
@@ -33,7 +35,10 @@ pub struct RunOptions {
     pub(crate) trace_id: Option<Str>,
     pub(crate) identity: Option<MemoryIdentity>,
     pub(crate) turn_id: Option<Str>,
+    /// Who the turn acts for that a resumed leg goes on with.
+    pub(crate) inherited: Option<RunIdentity>,
     pub(crate) max_iterations: Option<u64>,
+    pub(crate) commit_values: Option<CommitValues>,
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) effects: Option<Arc<dyn Effects>>,
@@ -90,6 +95,14 @@ impl RunOptions {
     #[must_use]
     pub fn max_iterations(mut self, limit: u64) -> Self {
         self.max_iterations = Some(limit);
+        self
+    }
+
+    /// How the run's commits hold values, instead of what the runner declares. Deltas keep the record of a composition with
+    /// long conversations small.
+    #[must_use]
+    pub fn commit_values(mut self, dial: CommitValues) -> Self {
+        self.commit_values = Some(dial);
         self
     }
 

@@ -1,5 +1,6 @@
 //! What everything that runs has in common (AGT §2).
 
+use std::fmt;
 use std::sync::Arc;
 
 use footprint::chart::Chart;
@@ -12,7 +13,9 @@ use super::error::RunRefusal;
 use super::handle::RunHandle;
 use super::input::RunInput;
 use super::options::RunOptions;
+use crate::agent::AgentCore;
 use crate::events::EventHub;
+use crate::record::{RecordBuilder, RecordOptions};
 
 /// What a composition needs of a member.
 pub trait ChartRunner: Send + Sync + 'static {
@@ -27,6 +30,72 @@ pub trait ChartRunner: Send + Sync + 'static {
 
     /// How it is drawn.
     fn ui_group(&self) -> UiGroup;
+
+    /// What a run that mounts this runner has to provide. A runner of your own leaves the default.
+    fn needs(&self) -> RunNeeds {
+        RunNeeds::default()
+    }
+}
+
+impl<T: ChartRunner + ?Sized> ChartRunner for Arc<T> {
+    fn id(&self) -> &str {
+        (**self).id()
+    }
+
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn spec(&self) -> Chart {
+        (**self).spec()
+    }
+
+    fn ui_group(&self) -> UiGroup {
+        (**self).ui_group()
+    }
+
+    fn needs(&self) -> RunNeeds {
+        (**self).needs()
+    }
+}
+
+/// What a run has to provide for the runners its chart mounts: passes for their loops, and what each agent among them
+/// wants checked before the run and told after it.
+#[derive(Clone, Default)]
+pub struct RunNeeds {
+    pub(crate) agents: Vec<Arc<AgentCore>>,
+    pub(crate) passes: u64,
+}
+
+impl RunNeeds {
+    pub(crate) fn of_agent(core: Arc<AgentCore>) -> Self {
+        let passes = u64::from(core.options.max_iterations) * 2 + 10;
+        Self { agents: vec![core], passes }
+    }
+
+    /// A runner whose loops pass at most this often.
+    #[must_use]
+    pub fn passes(passes: u64) -> Self {
+        Self { agents: Vec::new(), passes }
+    }
+
+    /// Together with what another member needs.
+    #[must_use]
+    pub fn with(mut self, other: Self) -> Self {
+        self.passes = self.passes.max(other.passes);
+        for agent in other.agents {
+            if !self.agents.iter().any(|known| Arc::ptr_eq(known, &agent)) {
+                self.agents.push(agent);
+            }
+        }
+        self
+    }
+}
+
+impl fmt::Debug for RunNeeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunNeeds").field("agents", &self.agents.len()).field("passes", &self.passes).finish()
+    }
 }
 
 /// Anything with `run(message) → answer` that owns a chart.
@@ -63,6 +132,26 @@ pub trait Runner: ChartRunner {
         Self: Clone + Sized,
     {
         RunBuilder::new(self.clone(), input.into())
+    }
+
+    /// Declares a run that will be recorded. Plain [`run`](Self::run) does not record.
+    fn record(&self, input: impl Into<RunInput>) -> RecordBuilder<Self::Output>
+    where
+        Self: Clone + Sized,
+    {
+        self.run(input).record(RecordOptions::default())
+    }
+
+    /// Goes on from a pause and records the new leg. As [`resume`](Self::resume).
+    fn record_resume(
+        &self,
+        checkpoint: FlowchartCheckpoint,
+        answer: Option<Value>,
+    ) -> RecordBuilder<Self::Output>
+    where
+        Self: Clone + Sized,
+    {
+        RecordBuilder::of_resume(self.clone(), checkpoint, answer)
     }
 }
 

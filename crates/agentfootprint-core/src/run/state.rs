@@ -4,10 +4,12 @@
 //! only when the feature did something. These accessors are tracked reads and writes like any other; what is missing reads as
 //! the seeded value, so that a stage never fails over a key an older checkpoint did not have.
 
+use agentfootprint_record::conventions::state::HISTORY;
 use footprint::error::StageError;
 use footprint::value::{Array, Str, Value};
 
 use super::context::StageCx;
+use crate::window::Origins;
 
 impl StageCx {
     /// The value under `key`, if any.
@@ -48,7 +50,21 @@ impl StageCx {
 
     /// Writes a key.
     pub(crate) fn set(&self, key: &'static str, value: impl Into<Value>) -> Result<(), StageError> {
-        Ok(self.scope.set_value(key, value.into())?)
+        let value = value.into();
+        if key == HISTORY && self.agent.window.is_some() {
+            self.note_origins(&value)?;
+        }
+        Ok(self.scope.set_value(key, value)?)
+    }
+
+    /// Messages that were not there before are put there by this stage (LLM-152). Looking is not a tracked read.
+    fn note_origins(&self, history: &Value) -> Result<(), StageError> {
+        let length = |value: &Value| value.as_array().map_or(0, Array::len);
+        let before = self.scope.peek_value(HISTORY)?.as_ref().map_or(0, length);
+        let origins = self.turn.of::<Origins>();
+        origins.extend(before, "", 0);
+        origins.extend(length(history), &self.address().to_string(), self.now_ms());
+        Ok(())
     }
 
     /// Removes a key, if it is there. Looking is not a tracked read.

@@ -68,6 +68,15 @@ impl CheckpointTracker {
         (!history.is_empty()).then_some((tracked.last_completed, history))
     }
 
+    /// The stage that waits for a model or a tool now.
+    pub(crate) fn stage_under_way(&self) -> Option<Str> {
+        match &lock(&self.0).bracket {
+            Bracket::Unseen | Bracket::Between => None,
+            Bracket::Llm => Some(Str::from("call-llm")),
+            Bracket::Tool(_) => Some(Str::from("tool-calls")),
+        }
+    }
+
     /// Where it stands now.
     pub(crate) fn failure_point(&self) -> FailurePoint {
         let tracked = lock(&self.0);

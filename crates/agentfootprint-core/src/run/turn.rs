@@ -59,6 +59,12 @@ impl AgentTurn {
         landed > 0 && landed + 1 == iteration
     }
 
+    /// The conversation was rewritten rather than appended to: what was kept of it is void.
+    pub(crate) fn forget_conversation(&self) {
+        *lock(&self.receipt_entries) = ReceiptEntries::default();
+        *lock(&self.message_records) = MessageRecords::default();
+    }
+
     /// True the first time this is asked for `key`.
     pub(crate) fn first_warning(&self, key: &'static str) -> bool {
         lock(&self.warned).insert(key)

@@ -24,7 +24,6 @@ pub struct ToolDispatch {
 }
 
 impl ToolDispatch {
-    #[expect(dead_code, reason = "made by `ctx.tools` (TOOL-75)")]
     pub(crate) fn new(names: Arc<dyn Fn(&str) -> bool + Send + Sync>, call: Arc<InnerCall>) -> Self {
         Self { names, call }
     }

@@ -5,6 +5,8 @@ use std::fmt;
 
 use footprint::value::{Object, Value};
 
+use super::dispatch_door::InnerCallError;
+
 /// What a handler returns instead of a result.
 ///
 /// Any error converts into it, so `?` works inside a handler; so does a request to ask a person:
@@ -52,8 +54,27 @@ where
     E: StdError + Send + Sync + 'static,
 {
     fn from(error: E) -> Self {
-        Self::Error(ToolError::from_boxed(Box::new(error)))
+        match asked_inside(&error) {
+            // A question of an inner tool is the outer call's question (TOOL-75).
+            Some(pause) => Self::Pause(pause),
+            None => Self::Error(ToolError::from_boxed(Box::new(error))),
+        }
     }
+}
+
+/// How far an inner call's question is looked for behind an error.
+const HOPS: usize = 8;
+
+fn asked_inside(error: &(dyn StdError + 'static)) -> Option<PauseRequest> {
+    let mut next = Some(error);
+    for _ in 0..HOPS {
+        let error = next?;
+        if let Some(InnerCallError::Paused { pause, .. }) = error.downcast_ref() {
+            return Some(pause.clone());
+        }
+        next = error.source();
+    }
+    None
 }
 
 impl From<PauseRequest> for ToolFailure {

@@ -9,11 +9,15 @@
 //! | people | consent, questions and decisions |
 //! | permission | who may call what, decided outside the agent |
 //! | middleware | links that change, deny or ask about a call or its result |
+//! | catalog | what a catalogue of tools as a whole gets wrong |
+//! | chart_tool | a flowchart as a tool, with the records of its walks |
 //! | credentials | who vends them, and that they never reach a record |
 //! | dispatch | the pipeline itself, step by step |
 
 mod arms;
 mod builder;
+mod catalog;
+mod chart_tool;
 mod context;
 mod credentials;
 mod declare;
@@ -43,10 +47,18 @@ pub use agentfootprint_record::events::words::{
 };
 
 pub use self::builder::ToolBuilder;
+pub use self::catalog::{
+    CatalogFinding, CatalogReport, CatalogRule, CheckupFinding, CheckupKind, ContractCheckup, Severity,
+    analyze_tool_catalog, analyze_with, builtin_rules, tool_contract_checkup,
+};
+pub use self::chart_tool::{
+    FlowchartTool, InnerChartPaused, InnerOutcome, InnerRunRecord, InnerRunStore, flowchart_as_tool,
+};
 pub use self::context::ToolContext;
 pub use self::credentials::{
     ApiKey, Basic, Bearer, Credential, CredentialAccess, CredentialError, CredentialHeaders,
-    CredentialProvider, CredentialRequest, CredentialResponse, HeaderCredential, Secret,
+    CredentialProvider, CredentialRequest, CredentialResponse, CredentialRetry, HeaderCredential,
+    RetryingCredentials, Secret, StaticTokens, static_tokens, with_credential_retry,
 };
 pub use self::declare::{
     ColumnKind, ColumnType, CredentialNeed, RepeatedWhen, ResultCeiling, ResultClass, ToolDeclarations,
@@ -54,8 +66,8 @@ pub use self::declare::{
     assert_needs, assert_owner, assert_result_ceiling, assert_result_columns, assert_result_kind,
     assert_wants,
 };
+pub(crate) use self::dispatch::{OutstandingConsent, dispatched, resume_batch, run_batch};
 pub use self::dispatch::{ToolFate, tool_fate};
-pub(crate) use self::dispatch::{resume_batch, run_batch};
 pub use self::dispatch_door::{InnerCallError, ToolDispatch};
 pub use self::envelope::{EnvelopeReading, ToolEffect, ToolEnvelope, read_envelope};
 pub use self::failure::{PauseRequest, ToolError, ToolFailure, ask_human, pause_here};
@@ -88,8 +100,10 @@ pub use self::provider::{
 pub use self::registry::ToolSetError;
 pub(crate) use self::registry::check_tool_set;
 pub use self::schema::ToolSchema;
-pub(crate) use self::sessions::tear_down;
-pub use self::sessions::{Cleanup, TeardownError, TeardownOptions, TeardownScope};
+pub use self::sessions::{
+    Cleanup, CloseReport, TeardownError, TeardownOptions, TeardownScope, tool_session_key,
+};
+pub(crate) use self::sessions::{Ends, ToolSessions, tear_down};
 pub use self::tool::{IntoTool, Tool, ToolHandler};
 pub(crate) use self::tooling::Tooling;
 pub use self::validate::{ArgIssue, ArgValidator, MAX_ISSUES, reduce_schema};

@@ -165,3 +165,31 @@ async fn a_second_turn_at_the_same_time_is_refused() {
     assert!(matches!(second, Err(RunRefusal::RunInFlight { .. })));
     assert!(talk.follow_up("three").await.is_ok());
 }
+
+/// Proves AGT-104, AGT-108, P-12: a resumed leg that fails or is dropped leaves its question open; nothing unanswered is sent.
+#[tokio::test]
+async fn a_failed_answer_leaves_the_question_open() {
+    let script = Script::by(|at, _| match at {
+        0 => Ok(look("c1")),
+        1 => Err(LlmError::foreign("ServiceError", "away")),
+        _ => Ok(say("done")),
+    });
+    let asks = Tool::builder("look").check_in(CheckIn::Always).handler(|_: Value, _| async { "seen" });
+    let agent = agent(&script).tool(asks).build().unwrap();
+    let talk = agent.conversation(RunOptions::new());
+    assert!(talk.follow_up("go").await.unwrap().paused().is_some());
+    let yes = || Some(json!({"approved": true, "by": "ann"}));
+    assert!(talk.resume(yes()).await.unwrap().outcome.is_err());
+    assert_eq!(talk.pending_question().unwrap().tool_call_id(), Some("c1"));
+    assert!(matches!(talk.follow_up("hello?").await, Err(RunRefusal::PendingQuestion { .. })));
+    {
+        let dropped = talk.resume(yes());
+        tokio::pin!(dropped);
+        assert!(futures_util::poll!(&mut dropped).is_pending());
+    }
+    assert!(talk.pending_question().is_some());
+    let report = talk.resume(yes()).await.unwrap();
+    assert_eq!(report.answer().unwrap(), "done");
+    assert!(is_valid(&history(&report)), "{:?}", history(&report));
+    assert!(talk.pending_question().is_none());
+}

@@ -92,7 +92,7 @@ async fn an_answer_in_time_is_no_early_stop() {
     assert_eq!(heard.count("agent.budget_exhausted"), 0);
 }
 
-/// Proves P-8, AGT-88: a budget that warns says so once; one that halts ends the loop without a wrap-up.
+/// Proves P-8, AGT-73, AGT-88, AGT-89: a budget that warns says so once; one that halts ends the loop without a wrap-up.
 #[tokio::test]
 async fn a_cost_budget_warns_once_or_ends_the_loop() {
     let replies =

@@ -1,13 +1,19 @@
 //! What an agent promises, run by run, against a scripted model.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod bad_parties;
 mod chart;
 mod conversations;
+mod effects;
+mod errors;
 mod events;
 mod limits;
 mod moments;
+mod output;
+mod promises;
 mod receipts;
 mod refusals;
 mod runs;
 mod streaming;
 mod support;
+mod windows;

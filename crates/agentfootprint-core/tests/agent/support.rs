@@ -25,6 +25,7 @@ pub(crate) struct Script {
     reply: Reply,
     capabilities: Capabilities,
     chunks: Option<Arc<Mutex<Vec<Vec<Result<LlmChunk, LlmError>>>>>>,
+    hangs: bool,
     pub(crate) requests: Arc<Mutex<Vec<LlmRequest>>>,
 }
 
@@ -48,8 +49,14 @@ impl Script {
             reply: Arc::new(reply),
             capabilities: Capabilities::default(),
             chunks: None,
+            hangs: false,
             requests: Arc::default(),
         }
+    }
+
+    /// Never answers.
+    pub(crate) fn hanging() -> Self {
+        Self { hangs: true, ..Self::new([]) }
     }
 
     /// Streams these chunks, one list per call.
@@ -90,6 +97,9 @@ impl LlmProvider for Script {
             requests.push(request.clone());
             requests.len() - 1
         };
+        if self.hangs {
+            std::future::pending::<()>().await;
+        }
         // As a model far away: other runs come in between.
         tokio::task::yield_now().await;
         (self.reply)(at, request)
@@ -163,6 +173,10 @@ impl Heard {
     pub(crate) fn on(&self, options: RunOptions) -> RunOptions {
         let heard = self.0.clone();
         options.listen(Pattern::All, move |event| heard.lock().unwrap().push(event.to_value()))
+    }
+
+    pub(crate) fn push(&self, event: &agentfootprint_record::events::Event) {
+        self.0.lock().unwrap().push(event.to_value());
     }
 
     pub(crate) fn all(&self) -> Vec<Value> {

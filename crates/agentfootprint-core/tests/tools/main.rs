@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod basics;
+mod charts;
+mod inside;
 mod parties;
 mod people;
 mod permissions;

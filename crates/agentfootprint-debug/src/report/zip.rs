@@ -34,7 +34,7 @@ pub(super) fn write(entries: &[Entry], moment: (u16, u16)) -> Result<Vec<u8>, Zi
         for half in [VERSION, UTF8, 0, moment.1, moment.0] {
             facts.extend(half.to_le_bytes());
         }
-        for word in [crc32(&entry.bytes), size, size] {
+        for word in [crc32fast::hash(&entry.bytes), size, size] {
             facts.extend(word.to_le_bytes());
         }
         facts.extend(name_size.to_le_bytes());
@@ -88,7 +88,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Vec<Entry>> {
         let skipped = usize::from(half(bytes, local + 26)?) + usize::from(half(bytes, local + 28)?);
         let start = (local + 30).checked_add(skipped)?;
         let content = bytes.get(start..start.checked_add(size)?)?;
-        if crc32(content) != crc {
+        if crc32fast::hash(content) != crc {
             return None;
         }
         entries.push(Entry { name: std::str::from_utf8(name).ok()?.to_owned(), bytes: content.to_vec() });
@@ -104,28 +104,11 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at.checked_add(4)?)?.try_into().ok().map(u32::from_le_bytes)
 }
 
-/// CRC-32 as zip has it.
-fn crc32(bytes: &[u8]) -> u32 {
-    let mut crc = u32::MAX;
-    for byte in bytes {
-        crc ^= u32::from(*byte);
-        for _ in 0..8 {
-            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
-        }
-    }
-    !crc
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn the_check_sum_is_the_standard_one() {
-        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
-    }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]

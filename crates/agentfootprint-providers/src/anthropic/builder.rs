@@ -7,9 +7,7 @@ use url::Url;
 
 use super::{Anthropic, Settings};
 use crate::address::read_address;
-use crate::http::{
-    Bounds, Deadlines, HttpExchange, Identity, ReqwestExchange, Transport, check_limits,
-};
+use crate::http::{Bounds, Deadlines, HttpExchange, Identity, ReqwestExchange, Transport, check_limits};
 use crate::ids::InventedIds;
 use crate::{EnvVars, Key, MalformedArgs};
 
@@ -19,8 +17,7 @@ const DEFAULT_MODEL: &str = "claude-sonnet-4-5-20250929";
 pub(super) const DEFAULT_MAX_TOKENS: u64 = 4096;
 
 const KEY_HINT: &str = "check the key given with .key(…) or in ANTHROPIC_API_KEY, and what it may do";
-const ADDRESS_HINT: &str =
-    "check base_url (or ANTHROPIC_BASE_URL); it is the address without /v1/messages, for the vendor itself \
+const ADDRESS_HINT: &str = "check base_url (or ANTHROPIC_BASE_URL); it is the address without /v1/messages, for the vendor itself \
      https://api.anthropic.com";
 
 /// Builds an [`Anthropic`]. Settings that can never work are refused by [`AnthropicBuilder::build`]; nothing is sent and
@@ -190,12 +187,8 @@ impl AnthropicBuilder {
     /// When a setting is missing or can never work; the message names the option and the variable.
     pub fn build(self) -> Result<Anthropic, LlmError> {
         let adapter = self.name.clone().map_or(Cow::Borrowed("anthropic"), Cow::Owned);
-        let identity = Identity {
-            adapter,
-            vendor: Vendor::Anthropic,
-            key_hint: KEY_HINT,
-            address_hint: ADDRESS_HINT,
-        };
+        let identity =
+            Identity { adapter, vendor: Vendor::Anthropic, key_hint: KEY_HINT, address_hint: ADDRESS_HINT };
         self.checked(identity.clone()).map_err(|(kind, message)| {
             LlmError::new(kind, identity.adapter, message).with_vendor(identity.vendor)
         })
@@ -251,8 +244,8 @@ impl AnthropicBuilder {
 
     fn find_url(&self) -> Result<Url, String> {
         let given = self.base_url.clone().map(|url| ("base_url", url));
-        let found =
-            given.or_else(|| self.address_from_env.then(|| self.env.first(&["ANTHROPIC_BASE_URL"])).flatten());
+        let found = given
+            .or_else(|| self.address_from_env.then(|| self.env.first(&["ANTHROPIC_BASE_URL"])).flatten());
         let (option, text) = found.unwrap_or(("base_url", OFFICIAL.to_owned()));
         messages_url(option, &text)
     }

@@ -57,7 +57,8 @@ impl Gathered {
     /// Takes a whole message.
     pub(super) fn take_message(&mut self, json: &Json) -> Result<(), Misshapen> {
         self.start(json);
-        let blocks = json.get("content").and_then(Json::as_array).ok_or(Misshapen("`content` is not a list"))?;
+        let blocks =
+            json.get("content").and_then(Json::as_array).ok_or(Misshapen("`content` is not a list"))?;
         for (index, block) in (0..).zip(blocks) {
             self.start_block(index, block, &mut Vec::new())?;
             self.stop_block(index);
@@ -191,8 +192,9 @@ impl Gathered {
     /// Takes the tool calls out, in the order of their blocks.
     pub(super) fn take_calls(&mut self) -> Vec<Block> {
         self.blocks.sort_by_key(|block| block.index);
-        let (calls, rest) =
-            std::mem::take(&mut self.blocks).into_iter().partition(|block| matches!(block.kind, Kind::Tool { .. }));
+        let (calls, rest) = std::mem::take(&mut self.blocks)
+            .into_iter()
+            .partition(|block| matches!(block.kind, Kind::Tool { .. }));
         self.blocks = rest;
         calls
     }
@@ -267,8 +269,7 @@ impl Counts {
         self.input = count("input_tokens").or(self.input);
         self.output = count("output_tokens").or(self.output);
         self.cache_read = count("cache_read_input_tokens").or(self.cache_read);
-        self.cache_write =
-            count("cache_creation_input_tokens").or_else(per_lifetime).or(self.cache_write);
+        self.cache_write = count("cache_creation_input_tokens").or_else(per_lifetime).or(self.cache_write);
     }
 
     fn usage(&self) -> Usage {

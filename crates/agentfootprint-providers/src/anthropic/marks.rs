@@ -57,7 +57,8 @@ mod tests {
     /// Proves LLM-106.
     #[test]
     fn a_long_mark_after_a_short_one_is_shortened() {
-        let marker = |field, boundary_index, ttl| CacheMarker { field, boundary_index, ttl, reason: String::new() };
+        let marker =
+            |field, boundary_index, ttl| CacheMarker { field, boundary_index, ttl, reason: String::new() };
         let mut request = LlmRequest::new("m");
         request.cache_markers = vec![
             marker(CacheField::Messages, 4, CacheTtl::Long),

@@ -173,8 +173,7 @@ impl Anthropic {
             .map_err(|(kind, message)| scene.error(kind, message))?;
         let tool_names = request::tool_names(&body);
         let headers = self.headers(key.as_ref(), &scene, stream)?;
-        let http =
-            HttpRequest { method: Method::Post, url: self.url.clone(), headers, body: body.into() };
+        let http = HttpRequest { method: Method::Post, url: self.url.clone(), headers, body: body.into() };
         let finish = Finish {
             scene,
             tool_names,
@@ -235,8 +234,7 @@ impl LlmProvider for Anthropic {
 
     fn capabilities(&self, model: &str) -> Capabilities {
         let dialect = self.settings.dialect(&self.resolve_model(model));
-        let caching =
-            PromptCaching::Breakpoints { max_breakpoints: MAX_BREAKPOINTS, reports_usage: true };
+        let caching = PromptCaching::Breakpoints { max_breakpoints: MAX_BREAKPOINTS, reports_usage: true };
         Capabilities::default()
             .carrying(RoleSet::FLOOR)
             .with_forced_tool_choice(dialect.forced_tool)

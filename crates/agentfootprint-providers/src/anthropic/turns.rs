@@ -78,7 +78,9 @@ pub(super) fn build<'a>(
             Some(Role::User) => ("user", text_of(message.content()).into_iter().collect()),
             Some(Role::Assistant) => ("assistant", assistant(message, has_tools)),
             Some(Role::Tool) => ("user", vec![result(position, message, history, has_tools)?]),
-            Some(Role::System) if system_turns => ("system", text_of(message.content()).into_iter().collect()),
+            Some(Role::System) if system_turns => {
+                ("system", text_of(message.content()).into_iter().collect())
+            }
             Some(Role::System) => {
                 tracing::warn!(
                     target: "agentfootprint",
@@ -88,7 +90,10 @@ pub(super) fn build<'a>(
                 continue;
             }
             Some(Role::Other(role)) => {
-                return refuse(position, &format!("has the role `{}`, which this wire does not know", role.as_str()));
+                return refuse(
+                    position,
+                    &format!("has the role `{}`, which this wire does not know", role.as_str()),
+                );
             }
             None => return refuse(position, "has no role"),
         };

@@ -10,11 +10,19 @@
 //! | [`SseFramer`] | `text/event-stream`: OpenAI, Anthropic |
 //! | [`SseOrJsonFramer`] | either of event stream and a growing JSON list: Gemini |
 //! | [`NdjsonFramer`] | one JSON document per line: Ollama |
+#![cfg_attr(
+    feature = "bedrock",
+    doc = "| [`EventStreamFramer`] | `application/vnd.amazon.eventstream`: Bedrock |"
+)]
 
+#[cfg(feature = "bedrock")]
+pub(crate) mod event_stream;
 mod ndjson;
 mod sse;
 mod sse_or_json;
 
+#[cfg(feature = "bedrock")]
+pub use event_stream::EventStreamFramer;
 pub use ndjson::NdjsonFramer;
 pub use sse::SseFramer;
 pub use sse_or_json::SseOrJsonFramer;

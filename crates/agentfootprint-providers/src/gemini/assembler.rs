@@ -70,8 +70,11 @@ impl Assembler for ChunkAssembler {
     fn plain_body(&self, body: &[u8]) -> LlmError {
         let scene = &self.finish.scene;
         let what = describe_body(&HeaderMap::new(), body);
-        let message =
-            format!("{} answered with {what} instead of a stream; {}", scene.door(), scene.identity().address_hint);
+        let message = format!(
+            "{} answered with {what} instead of a stream; {}",
+            scene.door(),
+            scene.identity().address_hint
+        );
         scene.error(LlmErrorKind::UnreadableResponse, message)
     }
 }

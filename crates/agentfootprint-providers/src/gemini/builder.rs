@@ -5,16 +5,13 @@ use agentfootprint_core::llm::{LlmError, LlmErrorKind, Vendor};
 
 use super::request::Dialect;
 use super::{Gemini, INVENTED, Target};
-use crate::http::{
-    Bounds, Deadlines, HttpExchange, Identity, ReqwestExchange, Transport, check_limits,
-};
+use crate::http::{Bounds, Deadlines, HttpExchange, Identity, ReqwestExchange, Transport, check_limits};
 use crate::ids::InventedIds;
 use crate::{EnvVars, Key, MalformedArgs};
 
 const KEY_HINT: &str =
     "check the key given with .key(…) or in GEMINI_API_KEY or GOOGLE_API_KEY, and what it may do";
-const TOKEN_HINT: &str =
-    "check the token given with .access_token(…), and the role of its account in the project (roles/aiplatform.user)";
+const TOKEN_HINT: &str = "check the token given with .access_token(…), and the role of its account in the project (roles/aiplatform.user)";
 const KEY_ADDRESS_HINT: &str = "check the model id and base_url; for the vendor itself leave base_url out";
 const VERTEX_ADDRESS_HINT: &str = "check the model id, project (GOOGLE_CLOUD_PROJECT), location (GOOGLE_CLOUD_LOCATION) \
      and whether the location offers the model";
@@ -231,7 +228,8 @@ impl GeminiBuilder {
                     .to_owned(),
             ));
         }
-        let key_in_env = || self.env.first(&["GEMINI_API_KEY", "GOOGLE_API_KEY"]).map(|(_, key)| Key::from(key));
+        let key_in_env =
+            || self.env.first(&["GEMINI_API_KEY", "GOOGLE_API_KEY"]).map(|(_, key)| Key::from(key));
         let (base_url, version) = (self.base_url.as_deref(), self.api_version.as_deref());
         if !asks_for_vertex && let Some(key) = self.key.clone().or_else(key_in_env) {
             return Ok((Target::key(base_url, version).map_err(refuse)?, key));

@@ -163,8 +163,8 @@ impl Gemini {
         };
         let key = key_for(&self.key, &keyless, cx, variable).await?;
         let scene = Scene::new(&self.identity, &model, &url, Redactor::of(key.as_ref()), request);
-        let body = request::to_wire(request, &self.dialect)
-            .map_err(|(kind, message)| scene.error(kind, message))?;
+        let body =
+            request::to_wire(request, &self.dialect).map_err(|(kind, message)| scene.error(kind, message))?;
         let tool_names = request::tool_names(&body);
         let headers = self.headers(key.as_ref(), &scene, stream)?;
         let http = HttpRequest { method: Method::Post, url, headers, body: body.into() };

@@ -214,7 +214,10 @@ fn contents(history: &ProviderMessages) -> Result<Vec<Content<'_>>, Unsendable> 
                 continue;
             }
             Some(Role::Other(role)) => {
-                return refuse(position, &format!("has the role `{}`, which this wire does not know", role.as_str()));
+                return refuse(
+                    position,
+                    &format!("has the role `{}`, which this wire does not know", role.as_str()),
+                );
             }
             None => return refuse(position, "has no role"),
         };

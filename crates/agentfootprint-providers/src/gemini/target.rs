@@ -82,7 +82,9 @@ fn versioned(text: &str, asked: Option<&str>, usual: &str) -> Result<Url, String
     let path = match asked {
         None if is_version => path,
         None => format!("{path}/{usual}"),
-        Some(version) if is_version => format!("{}/{version}", path.trim_end_matches(last).trim_end_matches('/')),
+        Some(version) if is_version => {
+            format!("{}/{version}", path.trim_end_matches(last).trim_end_matches('/'))
+        }
         Some(version) => format!("{path}/{version}"),
     };
     url.set_path(&path);
@@ -100,7 +102,8 @@ mod tests {
     /// Proves LLM-63.
     #[test]
     fn addresses_of_the_key_door() {
-        let official = "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:generateContent";
+        let official =
+            "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:generateContent";
         for base in [
             None,
             Some("https://generativelanguage.googleapis.com"),
@@ -125,10 +128,17 @@ mod tests {
         let path = "publishers/google/models/g:generateContent";
         assert_eq!(
             url("us-central1", "g"),
-            format!("https://us-central1-aiplatform.googleapis.com/v1beta1/projects/p/locations/us-central1/{path}")
+            format!(
+                "https://us-central1-aiplatform.googleapis.com/v1beta1/projects/p/locations/us-central1/{path}"
+            )
         );
         let global = format!("https://aiplatform.googleapis.com/v1beta1/projects/p/locations/global/{path}");
-        for model in ["g", "models/g", "publishers/google/models/g", "projects/p/locations/global/publishers/google/models/g"] {
+        for model in [
+            "g",
+            "models/g",
+            "publishers/google/models/g",
+            "projects/p/locations/global/publishers/google/models/g",
+        ] {
             assert_eq!(url("global", model), global, "{model}");
         }
         for odd in ["a b", "evil.example/", "US"] {

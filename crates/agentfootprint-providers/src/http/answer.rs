@@ -32,7 +32,7 @@ pub(crate) enum Sniffing {
     /// A body that starts with `{`, `[` or `<` is not a stream (SSE).
     PlainBody,
     /// A body that starts with `<` is a page; the framer reads any JSON.
-    #[cfg_attr(not(feature = "gemini"), allow(dead_code))]
+    #[allow(dead_code, reason = "used by the adapter whose framer reads any JSON")]
     PlainPage,
     /// Frames start like bodies do (NDJSON, binary).
     #[allow(dead_code, reason = "used by the adapters whose frames start like bodies")]

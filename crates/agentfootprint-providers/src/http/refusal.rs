@@ -63,6 +63,8 @@ impl Scene {
         read: Refusal,
         now_ms: u64,
     ) -> LlmError {
+        let code = read.code.or_else(|| error_name(headers));
+        let read = Refusal { code, ..read };
         let sentence = self.sentence(headers, body, &read);
         let error = match self.overflow(Some(status), &read, &sentence) {
             Some(error) => error,
@@ -157,9 +159,12 @@ impl Scene {
                     identity.address_hint
                 ),
             ),
-            429 => {
+            _ if status == 429 || read.code.as_deref() == Some("ThrottlingException") => {
                 let wait = wait.map_or_else(String::new, |wait| format!(", and asks to wait {wait:?}"));
-                (LlmErrorKind::RateLimited, format!("{door} is throttling this key (429){wait}: {sentence}"))
+                (
+                    LlmErrorKind::RateLimited,
+                    format!("{door} is throttling this key ({status}){wait}: {sentence}"),
+                )
             }
             300..=399 => {
                 let target = headers
@@ -174,12 +179,21 @@ impl Scene {
                     ),
                 )
             }
-            500..=599 => (LlmErrorKind::Transient, format!("{door} answered {status}: {sentence}")),
+            // 424: the model behind the door failed (Bedrock). Neither is the request's fault.
+            408 | 424 | 500..=599 => {
+                (LlmErrorKind::Transient, format!("{door} answered {status}: {sentence}"))
+            }
             _ => {
                 (LlmErrorKind::InvalidRequest, format!("{door} rejected the request ({status}): {sentence}"))
             }
         }
     }
+}
+
+/// The name of an error where it stands in a header: AWS's `ValidationException:http://…`.
+fn error_name(headers: &HeaderMap) -> Option<String> {
+    let name = headers.get("x-amzn-errortype")?.to_str().ok()?;
+    name.split(':').next().filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 /// The vendor's id of a request, under the names vendors use.

@@ -6,7 +6,7 @@ use url::Url;
 
 use super::request::Dialect;
 use super::{OpenAi, Target, base_url};
-use crate::http::{Bounds, Deadlines, check_limits, HttpExchange, Identity, ReqwestExchange, Transport};
+use crate::http::{Bounds, Deadlines, HttpExchange, Identity, ReqwestExchange, Transport, check_limits};
 use crate::ids::InventedIds;
 use crate::{EnvVars, Key, MalformedArgs};
 

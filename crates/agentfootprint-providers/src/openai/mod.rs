@@ -5,6 +5,7 @@
 //! | OpenAI | [`OpenAi::from_env`], or [`OpenAi::builder`] with a key |
 //! | a compatible server | [`OpenAi::builder`] with a base URL |
 //! | Azure OpenAI | [`OpenAi::azure`] |
+//! | any of them, through the Responses API | [`OpenAiBuilder::build_responses`] |
 //!
 //! What the wire cannot say is refused before anything is sent; what it says oddly is read generously where the
 //! meaning is certain (see `gather.rs`) and refused where it is not. Two differences between request and wire are
@@ -18,6 +19,7 @@ mod gather;
 mod refusal;
 mod request;
 mod response;
+pub mod responses;
 #[cfg(test)]
 mod tests;
 mod thinking;
@@ -35,6 +37,7 @@ use secrecy::SecretString;
 use url::Url;
 
 pub use builder::OpenAiBuilder;
+pub use responses::OpenAiResponses;
 pub use thinking::OpenAiThinking;
 
 use self::assembler::ChatAssembler;
@@ -177,7 +180,12 @@ impl OpenAi {
         Ok(Prepared { http, finish })
     }
 
-    fn headers(&self, key: Option<&SecretString>, scene: &Scene, stream: bool) -> Result<HeaderMap, LlmError> {
+    fn headers(
+        &self,
+        key: Option<&SecretString>,
+        scene: &Scene,
+        stream: bool,
+    ) -> Result<HeaderMap, LlmError> {
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));
         let accept = if stream { "text/event-stream" } else { "application/json" };

@@ -152,7 +152,7 @@ pub(super) fn to_wire(
 }
 
 /// `o1`, `o3-mini`, … : ids that start with `o` and a digit.
-fn is_reasoning_model(model: &str) -> bool {
+pub(super) fn is_reasoning_model(model: &str) -> bool {
     let mut chars = model.chars();
     chars.next() == Some('o') && chars.next().is_some_and(|c| c.is_ascii_digit())
 }

@@ -20,7 +20,14 @@ use crate::walk::RunOptions;
 const EXECUTOR: &str = "__executor__";
 
 type SettledFn = Arc<dyn Fn(&Settled) + Send + Sync>;
-pub(crate) type FailedFn = Box<dyn FnOnce(&StructuredError) + Send>;
+/// What a starting run does about a child of its own: told with the reference id before the driver gets the child,
+/// and at its end before any listener.
+pub(crate) struct Told {
+    pub(crate) scheduled: Box<dyn FnOnce(&str)>,
+    pub(crate) settled: EndFn,
+}
+
+pub(crate) type EndFn = Box<dyn FnOnce(&Settled) + Send>;
 
 /// The end of one child, as told to [`Detacher::on_settled`].
 #[derive(Clone, Debug)]
@@ -32,6 +39,17 @@ pub struct Settled {
     pub status: DetachStatus,
     /// Why it failed.
     pub error: Option<StructuredError>,
+}
+
+/// How many children a [`Detacher`] started, and how they ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DetachCounts {
+    /// Children started.
+    pub scheduled: u64,
+    /// Children that ended well.
+    pub done: u64,
+    /// Children that ended badly.
+    pub failed: u64,
 }
 
 /// What a [`Detacher::flush`] saw.
@@ -106,29 +124,43 @@ impl Detacher {
     }
 
     /// Starts a child with prepared run options (input, clock, run ids); its detacher is set here, so that its own children are
-    /// flushed with it. `on_failed` is told of a failure before any listener is.
+    /// flushed with it.
     pub(crate) fn start(
         &self,
         driver: &Arc<dyn DetachDriver>,
         child: Chart,
         options: RunOptions,
         owner: impl fmt::Display,
-        on_failed: Option<FailedFn>,
+        told: Option<Told>,
     ) -> DetachHandle {
         let number = self.inner.minted.fetch_add(1, Ordering::Relaxed) + 1;
         let (handle, settler) = handle(Str::from(format!("{owner}:detach:{number}")));
         self.lock().handles.insert(number, handle.clone());
         self.inner.alive.send_modify(|alive| *alive += 1);
+        let on_end = told.map(|told| {
+            contained(|| (told.scheduled)(handle.id()));
+            told.settled
+        });
         let ticket = Ticket {
             detacher: self.clone(),
             number,
             handle: handle.clone(),
             settler,
-            on_failed,
+            on_end,
             settled: false,
         };
         driver.schedule(DetachTask::new(child, options.detacher(self.clone()), ticket));
         handle
+    }
+
+    /// Children so far: started, ended well, ended badly.
+    pub fn counts(&self) -> DetachCounts {
+        let register = self.lock();
+        DetachCounts {
+            scheduled: self.inner.minted.load(Ordering::Relaxed),
+            done: register.done,
+            failed: register.failed,
+        }
     }
 
     /// Number of children still alive.
@@ -185,7 +217,7 @@ pub(super) struct Ticket {
     number: u64,
     handle: DetachHandle,
     settler: Settler,
-    on_failed: Option<FailedFn>,
+    on_end: Option<EndFn>,
     settled: bool,
 }
 
@@ -208,16 +240,16 @@ impl Ticket {
         }
         let error = end.as_ref().err().cloned();
         self.settler.settle(end);
-        if let (Some(error), Some(on_failed)) = (&error, self.on_failed.take()) {
-            contained(|| on_failed(error));
+        let settled = Settled { id: Str::from(self.handle.id()), status: self.handle.status(), error };
+        if let Some(on_end) = self.on_end.take() {
+            contained(|| on_end(&settled));
         }
         let listeners = {
             let mut register = self.detacher.lock();
             register.handles.remove(&self.number);
-            *(if error.is_some() { &mut register.failed } else { &mut register.done }) += 1;
+            *(if settled.error.is_some() { &mut register.failed } else { &mut register.done }) += 1;
             register.listeners.clone()
         };
-        let settled = Settled { id: Str::from(self.handle.id()), status: self.handle.status(), error };
         for listener in listeners {
             contained(|| listener(&settled));
         }

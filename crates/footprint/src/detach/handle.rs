@@ -23,6 +23,16 @@ pub enum DetachStatus {
 }
 
 impl DetachStatus {
+    /// The recorded word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DetachStatus::Queued => "queued",
+            DetachStatus::Running => "running",
+            DetachStatus::Done => "done",
+            DetachStatus::Failed => "failed",
+        }
+    }
+
     /// Whether the child has ended.
     pub fn is_settled(self) -> bool {
         matches!(self, DetachStatus::Done | DetachStatus::Failed)

@@ -8,7 +8,8 @@ mod driver;
 mod handle;
 mod node;
 
-pub use detacher::{Detacher, FlushReport, Settled};
+pub(crate) use detacher::Told;
+pub use detacher::{DetachCounts, Detacher, FlushReport, Settled};
 pub use driver::{
     BatchDriver, BlockingDriver, DelayedDriver, DetachDriver, DetachFuture, DetachTask, ImmediateDriver,
     SpawnDriver, Spawner,

@@ -171,9 +171,11 @@ async fn ends_are_told() {
     });
     let driver: Arc<dyn DetachDriver> = Arc::new(BatchDriver::new(tokio_spawner()));
     let note = heard.clone();
-    let failed: detacher::FailedFn =
-        Box::new(move |error| note.lock().unwrap().push(format!("first {}", error.message)));
-    detacher.start(&driver, failing(), crate::walk::RunOptions::new(), "s#0", Some(failed));
+    let settled: detacher::EndFn = Box::new(move |end| {
+        note.lock().unwrap().push(format!("first {}", end.error.as_ref().unwrap().message))
+    });
+    let told = detacher::Told { scheduled: Box::new(|_| {}), settled };
+    detacher.start(&driver, failing(), crate::walk::RunOptions::new(), "s#0", Some(told));
     detacher.start(&driver, answering(1), crate::walk::RunOptions::new(), "s#0", None);
     detacher.flush_default().await;
     assert_eq!(

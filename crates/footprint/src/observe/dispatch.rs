@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use smallvec::SmallVec;
 
@@ -301,9 +301,9 @@ impl Inner {
             if skip == Some(&listener.id) {
                 continue;
             }
-            let from = self.measure.then(Instant::now);
+            let from = self.measure.then(|| at.clock.monotonic());
             let result = contain(|| recorder.on_event(&cx, payload));
-            if from.is_some_and(|from| from.elapsed() > SLOW_CALL) {
+            if from.is_some_and(|from| at.clock.monotonic().saturating_sub(from) > SLOW_CALL) {
                 self.note_slow(&listener.id);
             }
             if let Err(error) = result {

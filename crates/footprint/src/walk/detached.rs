@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::frame::FrameHandle;
 use super::options::RunOptions;
+use super::shared::millis;
 use crate::chart::Chart;
-use crate::detach::{DetachDriver, DetachHandle, Detacher};
+use crate::detach::{DetachDriver, DetachHandle, Detacher, Settled, Told};
 use crate::observe::{EmitEvent, Hook};
 use crate::value::{Object, Value};
 
@@ -21,25 +22,33 @@ pub(crate) fn start(
     let root = child.root_id().to_owned();
     let starter = Arc::clone(frame);
     let name = driver.name().to_owned();
-    let on_failed = Box::new(move |error: &crate::error::StructuredError| {
+    let started = frame.run.clock.monotonic();
+    let settled = Box::new(move |end: &Settled| {
         if starter.run.is_closed() {
             return;
         }
         starter.tell(Hook::Emit, || {
+            let took = starter.run.clock.monotonic().saturating_sub(started);
             let mut payload = Object::new();
+            payload.insert("refId", Value::from(end.id.clone()));
             payload.insert("driver", Value::from(name.as_str()));
-            payload.insert("status", Value::from("failed"));
-            payload.insert("error", error.to_value());
+            payload.insert("status", Value::from(end.status.as_str()));
+            payload.insert("durationMs", Value::from(millis(took)));
+            if let Some(error) = &end.error {
+                payload.insert("error", starter.served_error(error.clone()).to_value());
+            }
             EmitEvent { name: "detach.settled".into(), payload: Value::Object(payload) }.into()
         });
     });
-    let handle = detacher.start(driver, child, options, frame.address(), Some(on_failed));
-    frame.tell(Hook::Emit, || {
-        let mut payload = Object::new();
-        payload.insert("refId", Value::from(handle.id()));
-        payload.insert("driver", Value::from(driver.name()));
-        payload.insert("childRoot", Value::from(root.as_str()));
-        EmitEvent { name: "detach.scheduled".into(), payload: Value::Object(payload) }.into()
+    let (starter, driver_name) = (Arc::clone(frame), driver.name().to_owned());
+    let scheduled = Box::new(move |ref_id: &str| {
+        starter.tell(Hook::Emit, || {
+            let mut payload = Object::new();
+            payload.insert("refId", Value::from(ref_id));
+            payload.insert("driver", Value::from(driver_name.as_str()));
+            payload.insert("childRoot", Value::from(root.as_str()));
+            EmitEvent { name: "detach.scheduled".into(), payload: Value::Object(payload) }.into()
+        });
     });
-    handle
+    detacher.start(driver, child, options, frame.address(), Some(Told { scheduled, settled }))
 }

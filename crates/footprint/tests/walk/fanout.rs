@@ -213,7 +213,7 @@ async fn a_wide_fork_is_one_level() {
     }
 }
 
-/// Proves ENG-111, OBS-200: a classifier names throttled children and changes nothing else.
+/// Proves ENG-111: a classifier names throttled children and changes nothing else.
 #[tokio::test]
 async fn throttled_children() {
     let chart = build(Chart::builder(idle("a")).fork([failing("x"), failing("y")], FanOut::AllSettled));

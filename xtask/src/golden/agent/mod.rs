@@ -6,7 +6,7 @@ use agentfootprint_core::agent::{Agent, TypedReadError};
 use agentfootprint_core::record::{BoundaryDetail, RecordOptions, RecordedRun};
 use agentfootprint_core::run::{AgentRunCheckpoint, RunError, RunInput, RunOptions, RunOutcome, RunRefusal};
 use agentfootprint_core::tools::{check_in_approved, check_in_declined};
-use agentfootprint_providers::mock::MockRequests;
+use agentfootprint_providers::mock::Mock;
 use agentfootprint_record::MemoryIdentity;
 use agentfootprint_record::events::words::Word as _;
 use footprint::pause::FlowchartCheckpoint;
@@ -16,9 +16,18 @@ use serde_json::{Map, Value, json};
 mod declare;
 mod provider;
 
+pub(super) use declare::agent as declared;
+pub(super) use provider::request;
+
 use super::chart::recorded;
 use super::judge::Observed;
+use super::log::Log;
 use super::{Played, text};
+
+/// The scripted model a runner of a scenario declares.
+pub(super) fn provider(declared: &Value) -> Result<Mock, String> {
+    provider::Providers::of(declared)?.of_agent(declared)
+}
 
 /// What one run leaves for the next one.
 #[derive(Default)]
@@ -29,8 +38,8 @@ struct Carried {
     kept: Option<String>,
 }
 
-/// Where requests are kept, how many were there before the run, and what the scenario calls their provider.
-type Sent<'a> = (&'a MockRequests, usize, &'a str);
+/// Where requests are kept, and how many were there before the run.
+type Sent<'a> = (&'a Log, usize);
 
 /// Makes all runs of an agent scenario.
 pub(super) async fn play(scenario: &Value) -> Result<Played, String> {
@@ -38,26 +47,23 @@ pub(super) async fn play(scenario: &Value) -> Result<Played, String> {
         return Err(format!("kind `{}` is not built yet", text(scenario, "kind")));
     }
     let providers = provider::Providers::of(scenario)?;
-    let (mut agent, mut requests) = made(scenario, &providers)?;
+    let log = Log::default();
+    let mut agent = made(scenario, &providers, &log)?;
     let mut carried = Carried::default();
     let mut runs = Vec::new();
     for declared in scenario.get("runs").and_then(Value::as_array).into_iter().flatten() {
         if declared.get("freshRunner").and_then(Value::as_bool).unwrap_or_default() {
-            let fresh = made(scenario, &providers)?;
-            (agent, requests) = (fresh.0, fresh.1);
+            agent = made(scenario, &providers, &log)?;
         }
-        let before = requests.len();
-        let by = provider::name_of(scenario);
-        runs.push(one(&agent, scenario, declared, &mut carried, (&requests, before, by)).await?);
+        runs.push(one(&agent, scenario, declared, &mut carried, (&log, log.len())).await?);
     }
     let structure = parse(&agent_structure(&agent))?;
     Ok(Played { runs, structure: Some(structure), documents: None, stores: None })
 }
 
-fn made(scenario: &Value, providers: &provider::Providers) -> Result<(Agent, MockRequests), String> {
-    let (provider, requests) = providers.of_agent(scenario)?;
-    let agent = declare::agent(scenario, provider)?;
-    Ok((agent, requests))
+fn made(scenario: &Value, providers: &provider::Providers, log: &Log) -> Result<Agent, String> {
+    let provider = log.watch(provider::name_of(scenario), providers.of_agent(scenario)?);
+    declare::agent(scenario, provider, log)
 }
 
 fn agent_structure(agent: &Agent) -> String {
@@ -170,7 +176,7 @@ fn observed(
     run: &RecordedRun<String>,
     declared: &Value,
     carried: &mut Carried,
-    (requests, before, by): Sent<'_>,
+    (log, before): Sent<'_>,
 ) -> Result<Observed, String> {
     let record = run.record();
     carried.conversation = record.checkpoint().cloned().or_else(|| carried.conversation.take());
@@ -193,8 +199,7 @@ fn observed(
         meta
     });
     out.insert("meta".to_owned(), Value::Array(meta.collect()));
-    let sent = requests.all().into_iter().skip(before).map(|request| provider::request(&request, by));
-    out.insert("requests".to_owned(), Value::Array(sent.collect()));
+    out.insert("requests".to_owned(), Value::Array(log.since(before)));
     out.insert("outcome".to_owned(), outcome(run, carried)?);
     out.insert("extra".to_owned(), Value::Object(extra(run, declared)));
     Ok(Observed { run: Value::Object(out), snapshot })
@@ -229,7 +234,7 @@ fn outcome(run: &RecordedRun<String>, carried: &mut Carried) -> Result<Value, St
     })
 }
 
-fn failed(error: &RunError) -> Value {
+pub(super) fn failed(error: &RunError) -> Value {
     let mut out = Map::new();
     out.insert("name".to_owned(), json!(error.name()));
     if let Some(code) = error.code() {
@@ -278,7 +283,7 @@ fn extra(run: &RecordedRun<String>, declared: &Value) -> Map<String, Value> {
     out
 }
 
-fn options(declared: &Value) -> RunOptions {
+pub(super) fn options(declared: &Value) -> RunOptions {
     let given = declared.get("options").cloned().unwrap_or_default();
     let mut options = RunOptions::new();
     let word = |key: &str| given.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -304,7 +309,7 @@ fn options(declared: &Value) -> RunOptions {
     options
 }
 
-fn parse(text: &str) -> Result<Value, String> {
+pub(super) fn parse(text: &str) -> Result<Value, String> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     deserializer.disable_recursion_limit();
     serde::Deserialize::deserialize(&mut deserializer).map_err(|error| error.to_string())

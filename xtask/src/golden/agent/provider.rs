@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use agentfootprint_core::llm::{LlmError, LlmRequest};
-use agentfootprint_providers::mock::{Mock, MockReply, MockRequests, MockResponse, MockUsage};
+use agentfootprint_providers::mock::{Mock, MockReply, MockResponse, MockUsage};
 use serde_json::{Map, Value, json};
 
 use crate::golden::expr::template;
 use crate::golden::text;
 
 /// The providers of a scenario. Those it names are made once and shared by everything that refers to them.
-pub(super) struct Providers(HashMap<String, (Mock, MockRequests)>);
+pub(super) struct Providers(HashMap<String, Mock>);
 
 impl Providers {
     pub(super) fn of(scenario: &Value) -> Result<Self, String> {
@@ -22,7 +22,7 @@ impl Providers {
     }
 
     /// The provider of the agent: one that is named, or one of its own.
-    pub(super) fn of_agent(&self, scenario: &Value) -> Result<(Mock, MockRequests), String> {
+    pub(super) fn of_agent(&self, scenario: &Value) -> Result<Mock, String> {
         let declared = scenario.get("provider").cloned().unwrap_or_default();
         match declared.get("ref").and_then(Value::as_str) {
             Some(name) => self.0.get(name).cloned().ok_or_else(|| format!("no provider {name}")),
@@ -36,8 +36,8 @@ pub(super) fn name_of(scenario: &Value) -> &str {
     scenario.pointer("/provider/ref").and_then(Value::as_str).unwrap_or("main")
 }
 
-/// The mock of one declaration, and where its requests are kept.
-fn provider(declared: &Value) -> Result<(Mock, MockRequests), String> {
+/// The mock of one declaration.
+pub(super) fn provider(declared: &Value) -> Result<Mock, String> {
     for decorator in ["retryOf", "fallback", "thinkingHandler"] {
         if declared.get(decorator).is_some() {
             return Err(format!("provider decorator `{decorator}` is not built yet"));
@@ -65,7 +65,7 @@ fn provider(declared: &Value) -> Result<(Mock, MockRequests), String> {
     if let Some(name) = declared.get("name").and_then(Value::as_str) {
         mock = mock.with_name(name);
     }
-    Ok(mock.capturing())
+    Ok(mock)
 }
 
 fn last_user(request: &LlmRequest) -> String {
@@ -92,7 +92,7 @@ fn from<T: serde::de::DeserializeOwned>(declared: &Value) -> Result<T, String> {
 }
 
 /// A request in the form of `expect.json`.
-pub(super) fn request(request: &LlmRequest, by: &str) -> Value {
+pub(in crate::golden) fn request(request: &LlmRequest, by: &str) -> Value {
     let mut out = Map::new();
     out.insert("by".to_owned(), json!(by));
     out.insert("model".to_owned(), json!(&*request.model));

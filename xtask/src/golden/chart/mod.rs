@@ -19,10 +19,10 @@ mod rows;
 mod standing;
 
 use super::judge::Observed;
-use super::{Played, text};
+use super::{Played, documents, text};
 use build::Charts;
-pub use rows::compare as rows;
-pub use standing::{Case, settle, structure};
+pub(crate) use rows::compare as rows;
+pub(crate) use standing::{Case, settle, structure};
 
 /// Makes all runs of a chart scenario.
 pub(super) async fn play(scenario: &Value) -> Result<Played, String> {
@@ -47,7 +47,12 @@ pub(super) async fn play(scenario: &Value) -> Result<Played, String> {
         runs.push(observe(&report, &executor, watch.calls(), tokens.calls())?);
         last = Some(report);
     }
-    Ok(Played { runs, structure: parse(&chart.structure().to_json()).ok(), documents: None, stores: None })
+    Ok(Played {
+        runs,
+        structure: parse(&chart.structure().to_json()).ok(),
+        documents: Some(documents::of(&chart)),
+        stores: None,
+    })
 }
 
 async fn resumed(

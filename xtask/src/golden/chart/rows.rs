@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::golden::matcher::{Difference, difference};
 
 /// The recorders `executor.recorders` names, under the ids the data have.
-pub fn recorders(executor: &Value) -> Result<Vec<Arc<dyn Recorder>>, String> {
+pub(crate) fn recorders(executor: &Value) -> Result<Vec<Arc<dyn Recorder>>, String> {
     let words = executor.get("recorders").and_then(Value::as_array).into_iter().flatten();
     let mut made: Vec<Arc<dyn Recorder>> = Vec::new();
     for word in words.filter_map(Value::as_str) {
@@ -26,7 +26,7 @@ pub fn recorders(executor: &Value) -> Result<Vec<Arc<dyn Recorder>>, String> {
 }
 
 /// Every recorded row has one of ours: same id, name and operation, and data with the same fields.
-pub fn compare(recorded: &Value, ours: &Value, out: &mut Vec<Difference>) {
+pub(crate) fn compare(recorded: &Value, ours: &Value, out: &mut Vec<Difference>) {
     let rows = |snapshot: &Value| -> Vec<Value> {
         snapshot.get("recorders").and_then(Value::as_array).cloned().unwrap_or_default()
     };

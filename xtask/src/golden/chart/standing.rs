@@ -10,7 +10,7 @@ use crate::golden::normalise::{address, name};
 use crate::golden::text;
 
 /// What is known of the scenario besides the run.
-pub struct Case<'a> {
+pub(crate) struct Case<'a> {
     pub scenario: &'a Value,
     /// The structure the reference recorded.
     pub structure: Option<&'a Value>,
@@ -18,7 +18,12 @@ pub struct Case<'a> {
 }
 
 /// Both sides of one run, without the standing differences.
-pub fn settle(case: &Case<'_>, run: usize, expected: &Value, observed: &Observed) -> (Value, Observed) {
+pub(crate) fn settle(
+    case: &Case<'_>,
+    run: usize,
+    expected: &Value,
+    observed: &Observed,
+) -> (Value, Observed) {
     let mut theirs = expected.clone();
     let mut ours = Observed { run: observed.run.clone(), snapshot: observed.snapshot.clone() };
     absent_values(&mut theirs);
@@ -158,7 +163,7 @@ fn until_mount(theirs: &mut Value, ours: &mut Value, mount: &str) {
 }
 
 /// The recorded structure with every swallowed fork on the node ENG-20 generates for it.
-pub fn structure(recorded: &Value) -> Value {
+pub(crate) fn structure(recorded: &Value) -> Value {
     let mut node = recorded.clone();
     if let Some(next) = node.get("next").map(structure) {
         put(&mut node, "next", next);

@@ -12,7 +12,7 @@ use agentfootprint_record::events::shared::ProviderModel;
 use agentfootprint_record::message::ToolCall;
 use agentfootprint_record::text::utf16_len;
 use footprint::error::StageError;
-use footprint::value::{Array, Str, Value};
+use footprint::value::{Array, Object, Str, Value};
 use futures_util::StreamExt as _;
 
 use crate::agent::cache::CacheStrategyContext;
@@ -23,7 +23,8 @@ use crate::agent::request::{Assembled, assemble};
 use crate::agent::{cost, hit_rate, wire_check};
 use crate::injection::iterations_remaining;
 use crate::llm::{CallCx, CallRng, LlmChunk, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
-use crate::run::{EffectKind, Reexecution, StageCx, lock};
+use crate::run::{EffectKind, Performed, Reexecution, StageCx, Trail, lock};
+use crate::window::note_usage;
 
 /// One call of the model, in the order of AGT §11.1.
 pub(crate) async fn call_llm(cx: StageCx) -> Result<(), StageError> {
@@ -77,9 +78,10 @@ async fn prepare(cx: &StageCx, iteration: u32, assembled: &Assembled) -> Result<
 /// Calls the port: streaming when the provider streams, at once otherwise.
 async fn call(cx: &StageCx, iteration: u32, sent: Sent) -> Result<(LlmResponse, Sent), StageError> {
     let provider = Arc::clone(&cx.agent.provider);
+    let trail = cx.trail();
     let port = CallCx::detached()
         .with_cancel(cx.run.cancel_token().clone())
-        .with_reports(Arc::new(RunReports::of(cx)))
+        .with_reports(Arc::new(RunReports::of(cx, trail.clone())))
         .with_run_id(cx.run.run_id().clone())
         .with_clock(Arc::clone(cx.run.clock()))
         .with_rng(CallRng::seeded(u64::from(iteration)));
@@ -88,13 +90,16 @@ async fn call(cx: &StageCx, iteration: u32, sent: Sent) -> Result<(LlmResponse, 
         match provider.stream(request, &port).await {
             None => provider.complete(request, &port).await,
             Some(Err(error)) => Err(error),
-            Some(Ok(stream)) => collect(cx, iteration, provider.name(), stream).await,
+            Some(Ok(stream)) => collect(cx, iteration, provider.name(), stream, &trail).await,
         }
     };
     let input = || serde_json::to_value(request).map(Value::from).unwrap_or_default();
     let policy = Reexecution::AtLeastOnce;
-    let answered =
-        cx.unless_cancelled(cx.effect(EffectKind::Llm, &request.model, policy, &input, work)).await?;
+    let called = cx.trailed(EffectKind::Llm, &request.model, policy, &input, &trail, work);
+    let Performed { value: answered, replayed } = cx.unless_cancelled(called).await?;
+    if let Some(facts) = replayed {
+        tell_again(cx, iteration, &facts);
+    }
     answered.map(|response| (response, sent)).map_err(llm_failed)
 }
 
@@ -104,6 +109,7 @@ async fn collect(
     iteration: u32,
     provider: &str,
     mut stream: crate::llm::LlmStream,
+    trail: &Trail,
 ) -> Result<LlmResponse, LlmError> {
     let mut delivered = false;
     let (mut texts, mut thoughts) = (0_u64, 0_u64);
@@ -116,6 +122,7 @@ async fn collect(
             Ok(LlmChunk::Text { content, .. }) => {
                 if !content.is_empty() {
                     delivered = true;
+                    trail.note(|| piece(TOKEN, content.as_str()));
                     cx.emit(|| StreamToken::new(iteration, texts, content));
                     texts += 1;
                 }
@@ -123,6 +130,7 @@ async fn collect(
             Ok(LlmChunk::Thinking { delta, .. }) => {
                 if !delta.is_empty() {
                     delivered = true;
+                    trail.note(|| piece(THINKING, delta.as_str()));
                     cx.emit(|| StreamThinkingDelta::new(iteration, thoughts, delta));
                     thoughts += 1;
                 }
@@ -137,6 +145,30 @@ async fn collect(
         "the stream ended without its final response",
     );
     Err(incomplete)
+}
+
+const TOKEN: &str = "token";
+const THINKING: &str = "thinking";
+
+fn piece(kind: &'static str, text: &str) -> Value {
+    Value::from([(Str::from(kind), Value::from(text))].into_iter().collect::<Object>())
+}
+
+/// Says what a call that was answered from a journal said when it was made.
+fn tell_again(cx: &StageCx, iteration: u32, facts: &[Value]) {
+    let (mut texts, mut thoughts) = (0_u64, 0_u64);
+    for fact in facts {
+        let text = |kind| fact.get(kind).and_then(Value::as_shared_str).cloned();
+        if let Some(content) = text(TOKEN) {
+            cx.emit(|| StreamToken::new(iteration, texts, content));
+            texts += 1;
+        } else if let Some(delta) = text(THINKING) {
+            cx.emit(|| StreamThinkingDelta::new(iteration, thoughts, delta));
+            thoughts += 1;
+        } else {
+            cx.say_again(fact);
+        }
+    }
 }
 
 /// A provider's failure as a stage failure; the typed error travels inside.
@@ -177,6 +209,7 @@ fn land(
         cx.set(state::TOTAL_CACHE_READ_TOKENS, so_far.saturating_add(read))?;
     }
     hit_rate::note(cx, sent.markers, &response.usage)?;
+    note_usage(cx, iteration, &response.usage);
     cx.emit(|| ended(cx, iteration, elapsed, content, call_count, &response, &sent.request));
     wire_check::check(cx, iteration, &sent.request, response.wire_manifest.as_ref())?;
     let (provider, model) = match &response.served_by {

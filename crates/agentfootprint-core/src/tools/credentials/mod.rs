@@ -2,6 +2,8 @@
 
 mod builtin;
 mod port;
+mod retry;
+mod static_tokens;
 
 use std::sync::Arc;
 
@@ -10,6 +12,8 @@ pub use self::port::{
     Credential, CredentialError, CredentialHeaders, CredentialProvider, CredentialRequest,
     CredentialResponse, Secret,
 };
+pub use self::retry::{CredentialRetry, RetryingCredentials, with_credential_retry};
+pub use self::static_tokens::{StaticTokens, static_tokens};
 
 /// Told the service and the error of a failed pull.
 pub(crate) type FailureListener = Arc<dyn Fn(&str, &CredentialError) + Send + Sync>;

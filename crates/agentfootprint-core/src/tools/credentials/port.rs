@@ -23,6 +23,12 @@ impl Secret {
     }
 }
 
+impl Drop for Secret {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.0);
+    }
+}
+
 impl Clone for Secret {
     fn clone(&self) -> Self {
         Self(self.0.clone())

@@ -15,10 +15,12 @@ use super::credential;
 use super::door::Person;
 use super::finish::Outcome;
 use super::gates::Gated;
+use super::inner;
 use super::pause::Pause;
 use super::resolve::{self, Resolved};
+use super::teardown;
 use super::verdict::Verdict;
-use crate::run::{EffectFailure, EffectKind, EffectOutcome, Journaled, StageCx};
+use crate::run::{EffectFailure, EffectKind, EffectOutcome, Journaled, Performed, StageCx, Trail};
 use crate::tools::context::{CallFacts, ProgressSink, ToolContext};
 use crate::tools::declare::ResultClass;
 use crate::tools::failure::{PauseRequest, ToolFailure};
@@ -33,16 +35,22 @@ pub(super) async fn execute(batch: &Batch, attempt: &mut Attempt) -> Result<Gate
     };
     let cx = &batch.cx;
     let live = Arc::new(AtomicBool::new(true));
-    let ctx = context(batch, attempt, &live);
+    let trail = cx.trail();
+    let ctx = context(batch, attempt, &live, &trail);
     let args = attempt.delivered.clone();
     let input = || args.clone();
     let policy = reexecution(&tool);
     let work = run(&tool, args.clone(), &ctx);
-    let performed = cx.unless_cancelled(cx.effect(EffectKind::Tool, tool.name(), policy, &input, work)).await;
+    let entered = cx.trailed(EffectKind::Tool, tool.name(), policy, &input, &trail, work);
+    let performed = cx.unless_cancelled(entered).await;
     // A task the tool left behind can no longer report.
     live.store(false, Ordering::Relaxed);
     let name = &attempt.call.name;
-    Ok(match performed? {
+    let Performed { value: handled, replayed } = performed?;
+    for fact in replayed.iter().flatten() {
+        cx.say_again(fact);
+    }
+    Ok(match handled {
         Handled::Returned(output) => Gated::Settled(Outcome::returned(output)),
         Handled::Failed(text) => Gated::Settled(Outcome::text(Verdict::Threw, text)),
         Handled::Panicked => Gated::Settled(Outcome::text(Verdict::Threw, texts::panicked(name))),
@@ -68,7 +76,7 @@ pub(super) fn not_served(batch: &Batch, attempt: &Attempt) -> Outcome {
     Outcome::text(Verdict::NotServed, text)
 }
 
-async fn run(tool: &Tool, args: Value, ctx: &ToolContext) -> Handled {
+pub(super) async fn run(tool: &Tool, args: Value, ctx: &ToolContext) -> Handled {
     let handler = Arc::clone(tool.handler());
     match AssertUnwindSafe(handler.execute(args, ctx)).catch_unwind().await {
         Ok(Ok(output)) => Handled::Returned(output),
@@ -87,20 +95,22 @@ fn reexecution(tool: &Tool) -> crate::run::Reexecution {
     })
 }
 
-fn context(batch: &Batch, attempt: &Attempt, live: &Arc<AtomicBool>) -> ToolContext {
-    let cx = &batch.cx;
+fn context(batch: &Batch, attempt: &Attempt, live: &Arc<AtomicBool>, trail: &Trail) -> ToolContext {
+    let cx = batch.cx.inside(trail);
     ToolContext::new(CallFacts {
         iteration: batch.iteration,
         cancel: cx.run.cancel.clone(),
         spoken_args: attempt.spoken.clone(),
-        credentials: credential::access(cx, &attempt.call.name),
+        credentials: credential::access(&cx, &attempt.call.name),
         credential: attempt.credential.clone(),
         run_id: Some(cx.run.run_id.clone()),
         session_id: cx.run.session_id().cloned(),
         identity: cx.explicit_identity().cloned().map(Arc::new),
         turn_id: Some(cx.run.turn_id.clone()),
         decision: attempt.decision.clone(),
-        progress: Some(progress(cx, batch.iteration, attempt, live)),
+        tools: Some(inner::door(&cx, batch, attempt, live)),
+        progress: Some(progress(&cx, batch.iteration, attempt, live)),
+        teardown: Some(Arc::new(teardown::CallDoor::new(&cx))),
         ..CallFacts::detached(attempt.call.name.clone(), attempt.call.id.clone())
     })
 }
@@ -116,7 +126,7 @@ fn progress(cx: &StageCx, iteration: u32, attempt: &Attempt, live: &Arc<AtomicBo
 }
 
 /// What became of the handler.
-enum Handled {
+pub(super) enum Handled {
     Returned(ToolOutput),
     Failed(String),
     Panicked,

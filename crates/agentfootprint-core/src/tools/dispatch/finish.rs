@@ -15,6 +15,7 @@ use super::gates::call_context;
 use super::permission::Halt;
 use super::repeat::Landings;
 use super::size;
+use super::teardown;
 use super::verdict::Verdict;
 use crate::run::StageCx;
 use crate::tools::declare::RepeatedWhen;
@@ -45,6 +46,11 @@ impl Outcome {
             foreign: false,
             halt: None,
         }
+    }
+
+    /// The text the model would read.
+    pub(super) fn into_text(self) -> Str {
+        render(self.value.as_ref())
     }
 
     /// What a handler returned.
@@ -151,6 +157,9 @@ pub(super) async fn finish(
     let (cx, call) = (&batch.cx, &attempt.call);
     outcome.recognise(cx, &call.name);
     outcome.ceiling(batch, attempt);
+    if outcome.verdict.ran() {
+        teardown::settle(batch, attempt).await;
+    }
     let verdict = outcome.verdict;
     let raw = outcome.value.clone();
     let model = after_chain(batch, attempt, &outcome).await?;
@@ -198,7 +207,7 @@ async fn after_chain(
         result: outcome.value.clone(),
         error: outcome.verdict.is_error(),
     };
-    let walk = cx.unless_cancelled(walk_result(links, seen)).await?;
+    let walk = cx.unless_cancelled(walk_result(Some(cx), links, seen)).await?;
     Ledger::file(cx, walk.rows)?;
     Ok(walk.result)
 }

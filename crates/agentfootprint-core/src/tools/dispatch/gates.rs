@@ -72,7 +72,7 @@ async fn before_chain(batch: &Batch, attempt: &mut Attempt) -> Result<Option<Gat
     let links = &cx.agent.tooling.tool_middleware;
     let Some(from) = attempt.door.chain_from.filter(|from| *from < links.len()) else { return Ok(None) };
     let call = call_context(cx, batch, attempt, attempt.spoken.clone());
-    let walk = cx.unless_cancelled(walk_call(links, from, call)).await?;
+    let walk = cx.unless_cancelled(walk_call(Some(cx), links, from, call)).await?;
     attempt.spoken = walk.args;
     Ledger::file(cx, walk.rows)?;
     Ok(match walk.end {

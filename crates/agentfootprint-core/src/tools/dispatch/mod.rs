@@ -10,6 +10,7 @@
 //! | `finish` | 13–30: what the record holds and what the model reads |
 //! | `pause`, `resume` | leaving a batch for a person's answer, and coming back |
 //! | `verdict` | the outcome table |
+//! | `inner`, `teardown` | what a handler may do besides answering: call other tools, leave cleanups |
 //! | `size`, `repeat` | the operator's cap; the note on repeated calls |
 //!
 //! A door only chooses the first step and the capabilities ([`Door`](door::Door)); nothing can push a tool message
@@ -22,12 +23,14 @@ mod door;
 mod execute;
 mod finish;
 mod gates;
+mod inner;
 mod pause;
 mod permission;
 mod repeat;
 mod resolve;
 mod resume;
 mod size;
+mod teardown;
 mod verdict;
 
 use footprint::chart::Step;
@@ -35,8 +38,10 @@ use footprint::error::StageError;
 use footprint::value::Value;
 
 use self::batch::Batch;
+pub(crate) use self::credential::OutstandingConsent;
 use self::door::Door;
 use self::gates::Gated;
+pub(crate) use self::permission::dispatched;
 pub(crate) use self::verdict::DENIED_PREFIX;
 pub use self::verdict::{ToolFate, tool_fate};
 use crate::run::StageCx;

@@ -240,7 +240,9 @@ pub(super) async fn check_in(batch: &Batch, attempt: &Attempt) -> Result<Option<
         iteration: batch.iteration,
     };
     let options = cx.agent.tooling.check_in.clone().unwrap_or_default();
-    let evidence = cx.unless_cancelled(options.assemble(&pack)).await?;
+    let assembled = async { Assembled(options.assemble(&pack).await) };
+    let assembled = cx.effect(EffectKind::Evidence, &call.name, Reexecution::Idempotent, &input, assembled);
+    let Assembled(evidence) = cx.unless_cancelled(assembled).await?;
     let mut request = Object::new();
     request.insert("tool", Value::from(call.name.clone()));
     request.insert("args", attempt.spoken.clone());
@@ -269,5 +271,22 @@ impl Journaled for Judged {
     fn from_outcome(outcome: EffectOutcome) -> Self {
         // Doubt goes to the person.
         Self(!matches!(outcome, EffectOutcome::Ok(Value::Bool(false))))
+    }
+}
+
+/// An assembled evidence pack, for the effects port.
+struct Assembled(Value);
+
+impl Journaled for Assembled {
+    fn to_outcome(&self) -> EffectOutcome {
+        EffectOutcome::Ok(self.0.clone())
+    }
+
+    fn from_outcome(outcome: EffectOutcome) -> Self {
+        // Without a pack the person still decides; what is missing is missing.
+        Self(match outcome {
+            EffectOutcome::Ok(pack) => pack,
+            EffectOutcome::Err(_) => Value::default(),
+        })
     }
 }

@@ -60,10 +60,37 @@ async fn ask(
     capability: PermissionCapability,
     target: Str,
 ) -> Result<Option<Outcome>, StageError> {
-    let cx = &batch.cx;
+    let question = Question {
+        history: &batch.history,
+        iteration: batch.iteration,
+        name: &attempt.call.name,
+        args: &attempt.spoken,
+        capability,
+        target,
+    };
+    decide(&batch.cx, checker, question).await
+}
+
+/// What a checker is asked about.
+pub(super) struct Question<'a> {
+    pub(super) history: &'a Array,
+    pub(super) iteration: u32,
+    pub(super) name: &'a Str,
+    pub(super) args: &'a Value,
+    pub(super) capability: PermissionCapability,
+    pub(super) target: Str,
+}
+
+/// Puts one question to the checker; an outcome is its refusal.
+pub(super) async fn decide(
+    cx: &StageCx,
+    checker: &dyn PermissionChecker,
+    question: Question<'_>,
+) -> Result<Option<Outcome>, StageError> {
+    let Question { history, iteration, name, args, capability, target } = question;
     // Only the question about the call itself carries what ran before.
     let sequence = match capability {
-        PermissionCapability::ToolCall => cx.turn.of::<RanBefore>().calls(&batch.history, cx),
+        PermissionCapability::ToolCall => cx.turn.of::<RanBefore>().calls(history, cx),
         _ => CallSequence::default(),
     };
     let ran = sequence.len();
@@ -71,14 +98,14 @@ async fn ask(
         capability: capability.clone(),
         actor: "agent",
         target: target.clone(),
-        context: attempt.spoken.clone(),
+        context: args.clone(),
         sequence,
-        history: Messages::from(batch.history.clone()),
-        iteration: batch.iteration,
+        history: Messages::from(history.clone()),
+        iteration,
         identity: cx.explicit_identity().cloned().map(Arc::new),
         cancel: cx.run.cancel.clone(),
     };
-    let input = || attempt.spoken.clone();
+    let input = || args.clone();
     let consulted =
         cx.effect(EffectKind::Permission, checker.name(), Reexecution::Idempotent, &input, async {
             match AssertUnwindSafe(checker.check(&request)).catch_unwind().await {
@@ -94,7 +121,7 @@ async fn ask(
             say(cx, &capability, &target, PermissionResult::Deny, |event| {
                 event.rationale = Some(format!("the checker failed: {error}").into());
             });
-            let text = texts::permission_unavailable(&attempt.call.name);
+            let text = texts::permission_unavailable(name);
             return Ok(Some(Outcome::text(Verdict::PermissionDenied, text)));
         }
     };
@@ -117,18 +144,18 @@ async fn ask(
                 .unwrap_or_else(|| texts::permission_denied(decision.rationale.as_deref()).into());
             Some(Outcome::text(Verdict::PermissionDenied, text))
         }
-        PermissionVerdict::Halt => Some(halted(attempt, checker, target, decision, ran)),
+        PermissionVerdict::Halt => Some(halted(name, checker, target, decision, ran)),
     })
 }
 
 fn halted(
-    attempt: &Attempt,
+    name: &Str,
     checker: &dyn PermissionChecker,
     target: Str,
     decision: PermissionDecision,
     ran: usize,
 ) -> Outcome {
-    let text = decision.tell_llm.clone().unwrap_or_else(|| texts::halted(&attempt.call.name).into());
+    let text = decision.tell_llm.clone().unwrap_or_else(|| texts::halted(name).into());
     let reason = decision.reason.or(decision.rationale).unwrap_or_else(|| Str::from("policy-halt"));
     let mut outcome = Outcome::text(Verdict::Halted, text);
     outcome.halt = Some(Halt {
@@ -257,7 +284,7 @@ impl RanBefore {
                 let marks =
                     if at == 0 || reading.iteration == 0 { messages.marks() } else { HistoryMarks::Present };
                 let person = messages.is_persons_turn(at, marks);
-                reading.take(message, marks, person, cx);
+                reading.take(message, marks, person, &|name| provided_by(cx, name));
             }
         }
         reading.read = history.clone();
@@ -266,7 +293,13 @@ impl RanBefore {
 }
 
 impl Reading {
-    fn take(&mut self, message: MessageView<'_>, marks: HistoryMarks, person: bool, cx: &StageCx) {
+    fn take(
+        &mut self,
+        message: MessageView<'_>,
+        marks: HistoryMarks,
+        person: bool,
+        provided: &dyn Fn(&str) -> Option<Str>,
+    ) {
         if person {
             self.iteration = 0;
         }
@@ -289,13 +322,27 @@ impl Reading {
                 let Some(at) = self.open.iter().position(|open| open.id == *id) else { return };
                 let call = self.open.remove(at);
                 if tool_fate(message, marks) == ToolFate::Ran {
-                    let provider = provided_by(cx, &call.name);
+                    let provider = provided(&call.name);
                     self.ran.push(call.name, call.args, call.iteration, provider);
                 }
             }
             _ => {}
         }
     }
+}
+
+/// The calls of a conversation that ran, for the error of a halted run.
+pub(crate) fn dispatched(history: &Array) -> CallSequence {
+    let mut reading = Reading::default();
+    let messages = Messages::from(history.clone());
+    let marks = messages.marks();
+    for at in 0..messages.len() {
+        if let Some(message) = messages.get(at) {
+            let person = messages.is_persons_turn(at, marks);
+            reading.take(message, marks, person, &|_| None);
+        }
+    }
+    reading.ran
 }
 
 fn provided_by(cx: &StageCx, name: &str) -> Option<Str> {

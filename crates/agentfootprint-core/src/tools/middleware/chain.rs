@@ -7,10 +7,12 @@ use agentfootprint_record::events::words::{LoopMoment, MiddlewareOutcome};
 use footprint::value::{Str, Value};
 use futures_util::FutureExt as _;
 
+use super::journal::Consulted;
 use super::ledger::DecisionRow;
 use super::port::{
     AskPayload, ToolCallContext, ToolCallOutcome, ToolMiddleware, ToolResultContext, ToolResultOutcome,
 };
+use crate::run::{EffectKind, Journaled, Reexecution, StageCx};
 
 /// How a walk before a call ended.
 #[derive(Debug)]
@@ -36,17 +38,28 @@ pub(crate) struct ResultWalk {
     pub(crate) rows: Vec<DecisionRow>,
 }
 
-type Consulted<T> = Result<T, Str>;
-
-/// Awaits one link. An error or a panic is a denial that names the link.
+/// Awaits one link, through the run's effects. An error or a panic is a denial that names the link.
 async fn consult<T>(
+    cx: Option<&StageCx>,
     link: &str,
-    answer: impl Future<Output = Result<T, Box<dyn std::error::Error + Send + Sync>>>,
-) -> Consulted<T> {
-    match AssertUnwindSafe(answer).catch_unwind().await {
-        Ok(Ok(outcome)) => Ok(outcome),
-        Ok(Err(error)) => Err(format!("middleware `{link}` failed: {error}").into()),
-        Err(_) => Err(format!("middleware `{link}` failed: it panicked").into()),
+    input: &(dyn Fn() -> Value + Send + Sync),
+    answer: impl Future<Output = Result<T, Box<dyn std::error::Error + Send + Sync>>> + Send,
+) -> Result<T, Str>
+where
+    Consulted<T>: Journaled,
+{
+    let contained = async {
+        Consulted(match AssertUnwindSafe(answer).catch_unwind().await {
+            Ok(Ok(outcome)) => Ok(outcome),
+            Ok(Err(error)) => Err(format!("middleware `{link}` failed: {error}").into()),
+            Err(_) => Err(format!("middleware `{link}` failed: it panicked").into()),
+        })
+    };
+    match cx {
+        Some(cx) => {
+            cx.effect(EffectKind::Middleware, link, Reexecution::Idempotent, input, contained).await.0
+        }
+        None => contained.await.0,
     }
 }
 
@@ -67,6 +80,7 @@ fn row(link: &str, moment: LoopMoment, call: &ToolCallContext, outcome: Middlewa
 /// Walks the chain forward from link `from`; each link sees what the ones before left, the first one that does not
 /// allow ends it.
 pub(crate) async fn walk_call(
+    cx: Option<&StageCx>,
     links: &[Arc<dyn ToolMiddleware>],
     from: usize,
     mut call: ToolCallContext,
@@ -75,7 +89,7 @@ pub(crate) async fn walk_call(
     for (index, link) in links.iter().enumerate().skip(from).filter(|(_, link)| link.hooks().on_call()) {
         let name = link.name();
         let mut decided = row(name, LoopMoment::BeforeTool, &call, MiddlewareOutcome::Allow);
-        let outcome = match consult(name, link.on_tool_call(&call)).await {
+        let outcome = match consult(cx, name, &|| call.args.clone(), link.on_tool_call(&call)).await {
             Ok(ToolCallOutcome::Ask(payload)) => match payload.fault() {
                 Some(fault) => ToolCallOutcome::deny(format!("middleware `{name}` {fault}")),
                 None => ToolCallOutcome::Ask(payload),
@@ -118,6 +132,7 @@ pub(crate) async fn walk_call(
 /// Walks the chain backward, so that the first-declared link has the last word. A denial hides the result from the
 /// model; the row keeps it.
 pub(crate) async fn walk_result(
+    cx: Option<&StageCx>,
     links: &[Arc<dyn ToolMiddleware>],
     mut seen: ToolResultContext,
 ) -> ResultWalk {
@@ -126,7 +141,8 @@ pub(crate) async fn walk_result(
         let name = link.name();
         let mut decided = row(name, LoopMoment::AfterTool, &seen.call, MiddlewareOutcome::Allow);
         let before = seen.result.clone().unwrap_or_default();
-        match consult(name, link.on_tool_result(&seen)).await {
+        match consult(cx, name, &|| seen.result.clone().unwrap_or_default(), link.on_tool_result(&seen)).await
+        {
             Ok(ToolResultOutcome::Allow { result, why }) => {
                 decided.why = why;
                 if let Some(result) = result.filter(|result| seen.result.as_ref() != Some(result)) {

@@ -68,7 +68,7 @@ async fn links_walk_forward_and_each_sees_the_last_value() {
         Link("silent", None, Some(|_| Ok(ToolResultOutcome::allow()))),
         Link("b", Some(|call| Ok(ToolCallOutcome::allow_because(call.args.to_string()))), None),
     ]);
-    let walk = walk_call(&links, 0, call(value!({}))).await;
+    let walk = walk_call(None, &links, 0, call(value!({}))).await;
     assert!(matches!(walk.end, CallEnd::Pass));
     assert_eq!(walk.args, value!({ "n": 1 }));
     assert_eq!(
@@ -78,7 +78,7 @@ async fn links_walk_forward_and_each_sees_the_last_value() {
             r#"{"middleware":"b","moment":"before-tool","at":"tool","toolName":"t","toolCallId":"c1","iteration":2,"outcome":"allow","changed":false,"why":"{\"n\":1}"}"#,
         ]
     );
-    assert_eq!(walk_call(&links, 3, call(value!({}))).await.rows, []);
+    assert_eq!(walk_call(None, &links, 3, call(value!({}))).await.rows, []);
 }
 
 /// Proves TOOL-43.
@@ -88,13 +88,13 @@ async fn the_first_link_that_does_not_allow_ends_the_walk() {
         Link("no", Some(|_| Ok(ToolCallOutcome::deny("not today"))), None),
         Link("never", Some(|_| panic!("not reached")), None),
     ]);
-    let walk = walk_call(&links, 0, call(value!({}))).await;
+    let walk = walk_call(None, &links, 0, call(value!({}))).await;
     assert!(matches!(walk.end, CallEnd::Denied { reason } if &*reason == "not today"));
     assert_eq!(walk.rows.len(), 1);
 
     let links =
         chain(vec![Link("asks", Some(|_| Ok(ToolCallOutcome::ask(AskPayload::new("Really?")))), None)]);
-    let walk = walk_call(&links, 0, call(value!({}))).await;
+    let walk = walk_call(None, &links, 0, call(value!({}))).await;
     assert!(matches!(walk.end, CallEnd::Asked { index: 0, .. }));
     assert!(rows(&walk.rows)[0].ends_with(r#""outcome":"ask","changed":false,"why":"Really?"}"#));
 }
@@ -103,7 +103,7 @@ async fn the_first_link_that_does_not_allow_ends_the_walk() {
 #[tokio::test]
 async fn errors_panics_and_empty_questions_deny_naming_the_link() {
     let denial = |link: Link| async move {
-        match walk_call(&chain(vec![link]), 0, call(value!({}))).await.end {
+        match walk_call(None, &chain(vec![link]), 0, call(value!({}))).await.end {
             CallEnd::Denied { reason } => reason.to_string(),
             other => panic!("{other:?}"),
         }
@@ -138,7 +138,7 @@ async fn results_walk_backward_and_a_denial_hides_but_keeps() {
             }),
         ),
     ]);
-    let walk = walk_result(&links, result(value!("x"))).await;
+    let walk = walk_result(None, &links, result(value!("x"))).await;
     assert_eq!(walk.result, Some(value!("x21")));
     assert_eq!(walk.rows.iter().map(|row| &*row.middleware).collect::<Vec<_>>(), ["second", "first"]);
 
@@ -146,7 +146,7 @@ async fn results_walk_backward_and_a_denial_hides_but_keeps() {
         Link("never", None, Some(|_| panic!("not reached"))),
         Link("hide", None, Some(|_| Ok(ToolResultOutcome::deny("hidden")))),
     ]);
-    let walk = walk_result(&links, result(value!({ "secret": 1 }))).await;
+    let walk = walk_result(None, &links, result(value!({ "secret": 1 }))).await;
     assert_eq!(walk.result, Some(value!("hidden")));
     assert_eq!(
         rows(&walk.rows),
@@ -155,6 +155,6 @@ async fn results_walk_backward_and_a_denial_hides_but_keeps() {
         ]
     );
     let links = chain(vec![Link("hide", None, Some(|_| panic!("boom")))]);
-    let walk = walk_result(&links, result(value!("x"))).await;
+    let walk = walk_result(None, &links, result(value!("x"))).await;
     assert_eq!(walk.result, Some(value!("middleware `hide` failed: it panicked")));
 }

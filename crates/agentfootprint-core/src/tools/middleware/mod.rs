@@ -2,6 +2,7 @@
 
 mod approve_once;
 mod chain;
+mod journal;
 mod ledger;
 mod port;
 

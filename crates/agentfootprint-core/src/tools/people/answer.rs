@@ -74,7 +74,13 @@ pub(crate) fn check_answer(
         let decision = answer.as_ref().and_then(CheckInDecision::read);
         let Some(decision) = decision else {
             let received = answer.as_ref().map_or("nothing", |answer| answer.kind().as_str());
-            return Err(RunRefusal::DecisionRequired { gate: demand.gate(), received: received.to_owned() });
+            let text = |value: Option<&Value>| value.and_then(Value::as_shared_str).cloned();
+            return Err(RunRefusal::DecisionRequired {
+                gate: demand.gate(),
+                tool_name: text(asked.get("toolName")),
+                middleware: text(asked.get("ask").and_then(|ask| ask.get("middleware"))),
+                received: received.to_owned(),
+            });
         };
         let pinned =
             component_of(asked).and_then(|component| component.get("propsRef")).and_then(Value::as_str);
@@ -92,8 +98,11 @@ pub(crate) fn check_answer(
         Some(answer) => Ok(answer),
         None if consent => Ok(Value::default()),
         None => {
-            let name = asked.get("toolName").and_then(Value::as_shared_str).cloned();
-            Err(RunRefusal::PauseAnswerRequired { tool_name: name.unwrap_or_else(|| Str::from("a tool")) })
+            let text = |key: &str| asked.get(key).and_then(Value::as_shared_str).cloned();
+            Err(RunRefusal::PauseAnswerRequired {
+                tool_name: text("toolName").unwrap_or_else(|| Str::from("a tool")),
+                tool_call_id: text("toolCallId").unwrap_or_default(),
+            })
         }
     }
 }
@@ -172,12 +181,12 @@ mod tests {
         let asked = value!({ "ask": { "question": "?", "middleware": "g" }, "toolName": "refund" });
         assert_eq!(
             refused(asked.clone(), Some(value!("yes"))),
-            "the ask gate is resumed with a decision, got string"
+            "the ask gate of tool `refund` (asked by middleware `g`) is resumed with a decision (`{approved, by}`), got string"
         );
-        assert_eq!(refused(asked.clone(), None), "the ask gate is resumed with a decision, got nothing");
+        assert!(refused(asked.clone(), None).ends_with("got nothing"));
         let check_in = value!({ "checkIn": { "tool": "refund" } });
         let secret = refused(check_in.clone(), Some(value!({ "approved": "hunter2" })));
-        assert_eq!(secret, "the checkIn gate is resumed with a decision, got object");
+        assert_eq!(secret, "the checkIn gate is resumed with a decision (`{approved, by}`), got object");
         let decision = value!({ "approved": false, "by": "ann" });
         assert_eq!(check_answer(&Object::new(), Some(&check_in), Some(decision.clone())).unwrap(), decision);
     }
@@ -203,10 +212,10 @@ mod tests {
     /// Proves TOOL-60.
     #[test]
     fn a_plain_pause_needs_a_value_and_a_consent_does_not() {
-        let asked = value!({ "question": "Which?", "toolName": "ask_person" });
+        let asked = value!({ "question": "Which?", "toolName": "ask_person", "toolCallId": "h1" });
         assert_eq!(
             refused(asked.clone(), None),
-            "tool `ask_person` asked a question; resume it with an answer"
+            "tool `ask_person` (call h1) asked a question; resume it with an answer"
         );
         assert_eq!(check_answer(&Object::new(), Some(&asked), Some(Value::Null)).unwrap(), Value::Null);
         let consent = value!({ "authorization": { "service": "crm" } });

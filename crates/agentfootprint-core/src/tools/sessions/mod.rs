@@ -1,11 +1,19 @@
 //! Cleanups a tool registers, and when they run (TOOL-89).
 
+mod key;
+mod registry;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
 use footprint::value::Str;
 use thiserror::Error;
+
+pub(crate) use self::key::key_hash;
+pub use self::key::tool_session_key;
+pub use self::registry::CloseReport;
+pub(crate) use self::registry::{Asked, Ends, Registered, ToolSessions, scope_word};
 
 /// When a cleanup runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,7 +57,6 @@ impl Cleanup {
         Self(Box::new(move || Box::pin(cleanup())))
     }
 
-    #[expect(dead_code, reason = "run by teardown (TOOL-89)")]
     pub(crate) fn run(self) -> CleanupFuture {
         (self.0)()
     }
@@ -122,8 +129,12 @@ fn listed(scopes: &[TeardownScope]) -> String {
     format!("it has {}", words.join(", "))
 }
 
-/// Closes what the run's tools left open. Nothing registers a run-scoped cleanup yet.
-pub(crate) async fn tear_down(_agent: &crate::agent::AgentCore, _run: &crate::run::RunContext) {}
+/// Closes what the turn's tools left open; not at the end of a pausing leg, whose turn goes on (TOOL-89, TOOL-95).
+pub(crate) async fn tear_down(agent: &crate::agent::AgentCore, run: &crate::run::RunContext) {
+    let limit = agent.options.tool_teardown_timeout;
+    let say = |event| run.tell_at(agentfootprint_record::conventions::ids::TOOL_TEARDOWN, event);
+    agent.sessions.close(Ends::Turn(run.turn_id()), limit, || run.now_ms(), say).await;
+}
 
 /// Where a context's cleanups go.
 pub(crate) trait TeardownDoor: Send + Sync {

@@ -1,17 +1,13 @@
 //! What is read out of an answer.
 
-use std::sync::LazyLock;
-
 use agentfootprint_core::llm::{
     ArgsError, LlmErrorKind, LlmProvider, LlmRequest, StopReason, ToolSchema, Usage,
 };
 use agentfootprint_core::llm::{CallCx, LlmResponse};
 use footprint::value;
 use footprint::value::Value;
-use futures_util::FutureExt;
 use proptest::prelude::*;
 use serde_json::json;
-use tokio::runtime::Runtime;
 
 use super::super::response::from_wire;
 use super::fixtures::{Case, cases, completion, frame, sse, unclosed, usage, usage_frame};
@@ -19,14 +15,6 @@ use super::*;
 use crate::MalformedArgs;
 use crate::http::HeaderMap;
 use crate::http::testing::Beat;
-
-/// Runs what never has to wait, where deadlines can be set.
-fn now<T>(work: impl Future<Output = T>) -> T {
-    static CLOCK: LazyLock<Runtime> =
-        LazyLock::new(|| tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap());
-    let _inside = CLOCK.enter();
-    work.now_or_never().expect("nothing to wait for")
-}
 
 fn case(name: &str) -> Case {
     cases().into_iter().find(|case| case.name.starts_with(name)).expect("the case exists")

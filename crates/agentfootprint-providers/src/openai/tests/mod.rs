@@ -9,7 +9,6 @@ mod transport;
 use std::sync::Arc;
 
 use agentfootprint_core::llm::{CallCx, LlmChunk, LlmError, LlmProvider, LlmRequest, LlmResponse};
-use futures_util::StreamExt;
 
 use super::assembler::ChatAssembler;
 use super::{OpenAi, OpenAiBuilder};
@@ -19,7 +18,7 @@ use crate::http::testing::{Answer, Scripted};
 use crate::http::{AnswerMachine, Scene, Sniffing};
 use crate::key::Redactor;
 
-pub(super) const KEY: &str = "canary-key-5d1f";
+pub(super) use crate::testing::{KEY, answer_of, assert_clean, now};
 
 pub(super) fn request() -> LlmRequest {
     LlmRequest::new("gpt-4o-mini").user("hi")
@@ -76,47 +75,5 @@ pub(super) async fn stream(answer: Answer) -> (Vec<LlmChunk>, Option<LlmError>) 
 }
 
 pub(super) async fn read_stream(provider: &OpenAi, cx: &CallCx) -> (Vec<LlmChunk>, Option<LlmError>) {
-    let mut chunks = Vec::new();
-    let mut stream = match provider.stream(&request(), cx).await.expect("it streams") {
-        Ok(stream) => stream,
-        Err(error) => return (chunks, Some(error)),
-    };
-    while let Some(next) = stream.next().await {
-        match next {
-            Ok(chunk) => chunks.push(chunk),
-            Err(error) => {
-                assert!(stream.next().await.is_none(), "an error ends the stream");
-                return (chunks, Some(error));
-            }
-        }
-    }
-    assert!(stream.next().await.is_none());
-    (chunks, None)
-}
-
-/// Checks the contract of a well-formed stream and returns its answer.
-pub(super) fn answer_of(chunks: &[LlmChunk]) -> LlmResponse {
-    let (last, before) = chunks.split_last().expect("at least Done");
-    let LlmChunk::Done { response, token_index } = last else { panic!("the last chunk is Done") };
-    let mut text = String::new();
-    let (mut texts, mut thoughts) = (0, 0);
-    for chunk in before {
-        match chunk {
-            LlmChunk::Text { token_index, content } => {
-                assert!(!content.is_empty());
-                assert_eq!(*token_index, texts);
-                texts += 1;
-                text.push_str(content);
-            }
-            LlmChunk::Thinking { token_index, delta } => {
-                assert!(!delta.is_empty());
-                assert_eq!(*token_index, thoughts);
-                thoughts += 1;
-            }
-            LlmChunk::Done { .. } => panic!("exactly one Done"),
-        }
-    }
-    assert_eq!(text, response.content);
-    assert_eq!(*token_index, texts);
-    (**response).clone()
+    crate::testing::read_stream(provider, &request(), cx).await
 }

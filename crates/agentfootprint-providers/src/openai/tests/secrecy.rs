@@ -1,10 +1,9 @@
 //! A canary key, and every path on which it could leak.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use agentfootprint_core::llm::{CallCx, LlmError, LlmErrorKind, LlmProvider, LlmRequest};
+use agentfootprint_core::llm::{CallCx, LlmErrorKind, LlmProvider, LlmRequest};
 use serde_json::json;
 
 use super::fixtures::{completion, frame, sse, usage};
@@ -12,16 +11,6 @@ use super::*;
 use crate::Key;
 use crate::http::FaultPhase;
 use crate::http::testing::Beat;
-
-fn assert_clean(error: &LlmError) {
-    let mut shown = format!("{error}\n{error:?}\n{error:#?}\n{}", error.human_message());
-    let mut source = error.source();
-    while let Some(inner) = source {
-        shown.push_str(&format!("\n{inner}\n{inner:?}"));
-        source = inner.source();
-    }
-    assert!(!shown.contains(KEY), "{shown}");
-}
 
 /// Proves LLM-28.
 #[tokio::test]

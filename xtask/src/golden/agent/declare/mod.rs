@@ -11,12 +11,14 @@ use agentfootprint_record::message::Role;
 use serde_json::{Value, json};
 
 use crate::golden::expr::{Sources, holds};
+use crate::golden::log::Log;
 use crate::golden::text;
 
 mod contract;
 mod links;
 mod permission;
 mod tools;
+mod window;
 
 /// Declarations this harness can make; anything else is named as not built yet.
 const KNOWN: &[&str] = &[
@@ -37,9 +39,14 @@ const KNOWN: &[&str] = &[
     "permission",
     "checkIn",
     "outputSchema",
+    "window",
 ];
 
-pub(super) fn agent(scenario: &Value, provider: impl LlmProvider) -> Result<Agent, String> {
+pub(in crate::golden) fn agent(
+    scenario: &Value,
+    provider: impl LlmProvider,
+    log: &Log,
+) -> Result<Agent, String> {
     let declared = scenario.get("agent").cloned().unwrap_or_default();
     if let Some(unknown) = declared
         .as_object()
@@ -96,6 +103,9 @@ pub(super) fn agent(scenario: &Value, provider: impl LlmProvider) -> Result<Agen
     }
     if let Some(schema) = declared.get("outputSchema") {
         builder = contract::contracted(builder, schema);
+    }
+    if let Some(declared) = declared.get("window") {
+        builder = window::windowed(builder, declared, log)?;
     }
     builder.build().map_err(|errors| errors.to_string())
 }
@@ -160,6 +170,9 @@ fn optioned(mut builder: AgentBuilder, options: &Value) -> Result<AgentBuilder, 
             "repeatedCallNudge" => builder.repeated_call_nudge(yes),
             "caching" => builder.caching(value.as_str() != Some("off") && yes),
             "maxToolResultChars" => builder.max_tool_result_chars(value.as_u64().unwrap_or_default()),
+            "keepLastToolResults" => {
+                builder.keep_last_tool_results(value.as_u64().unwrap_or_default() as u32)
+            }
             "maxIterations" => builder.max_iterations(value.as_u64().unwrap_or_default() as u32),
             "reactMode" => builder.react_mode(match value.as_str() {
                 Some("classic") => AgentReactMode::Classic,

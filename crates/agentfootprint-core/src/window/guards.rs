@@ -1,0 +1,123 @@
+//! Which turns may not leave, and why: one resolver (LLM-154, LLM-182).
+
+use std::collections::HashSet;
+
+use agentfootprint_record::message::{Messages, Role};
+use footprint::value::{Str, Value};
+
+use super::pins::{ToolResultPin, tool_result_pins_of};
+use super::plan::WindowRefusalReason as Reason;
+use super::turns::WindowTurn;
+
+/// What the guards of one visit are made of.
+pub(super) struct Guards {
+    pub(super) turns: Vec<WindowTurn>,
+    pub(super) request: Option<usize>,
+    /// Turns of tool calls that nobody answered.
+    unresolved: HashSet<usize>,
+    system: HashSet<usize>,
+    waiting: Option<(usize, Reason)>,
+    /// Newest first, of the whole window; the ceiling is spent where a plan is made.
+    pins: Vec<ToolResultPin>,
+    pub(super) limit: usize,
+    /// The pins were left out because they blocked the two visits before.
+    pub(super) stood_down: bool,
+}
+
+/// What waits for a person, if anything does.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiting {
+    pub(super) call: Option<Str>,
+    pub(super) is_check_in: bool,
+}
+
+impl Guards {
+    pub(super) fn new(
+        history: &Messages,
+        turns: Vec<WindowTurn>,
+        request: Option<usize>,
+        waiting: &Waiting,
+        limit: usize,
+        stood_down: bool,
+    ) -> Self {
+        let turn_of = |position: usize| turns.iter().position(|turn| turn.holds(position));
+        let unresolved = unanswered(history).into_iter().filter_map(turn_of).collect();
+        let system = turns
+            .iter()
+            .enumerate()
+            .filter(|(_, turn)| history.get(turn.start).is_some_and(|message| message.is(&Role::System)))
+            .map(|(at, _)| at)
+            .collect();
+        let waiting = waiting.call.as_ref().and_then(|id| {
+            let at = (0..history.len()).rev().find(|at| calls(history, *at).any(|call| call == *id))?;
+            let reason = if waiting.is_check_in { Reason::PendingCheckIn } else { Reason::PausedTool };
+            Some((turn_of(at)?, reason))
+        });
+        let request_turn = request.and_then(turn_of);
+        let pins = if limit == 0 || stood_down {
+            Vec::new()
+        } else {
+            tool_result_pins_of(history, &turns, request_turn, usize::MAX)
+        };
+        Self { turns, request, unresolved, system, waiting, pins, limit, stood_down }
+    }
+
+    /// The turn of the current request.
+    pub(super) fn request_turn(&self) -> Option<usize> {
+        let request = self.request?;
+        self.turns.iter().position(|turn| turn.holds(request))
+    }
+
+    /// The pins a plan over the first `candidates` turns spends, and how many it has to let go.
+    pub(super) fn spend(&self, candidates: usize) -> (Vec<ToolResultPin>, usize) {
+        let inside = self.pins.iter().filter(|pin| pin.turn_index < candidates);
+        let pinned: Vec<_> = inside.clone().take(self.limit).cloned().collect();
+        let yielded = inside.count() - pinned.len();
+        (pinned, yielded)
+    }
+
+    /// Why this turn may not leave: the first reason that applies.
+    pub(super) fn refusal(&self, turn: usize, pinned: &[ToolResultPin]) -> Option<Reason> {
+        if self.request_turn() == Some(turn) {
+            return Some(Reason::CurrentRequest);
+        }
+        if self.system.contains(&turn) {
+            return Some(Reason::SystemEnvelope);
+        }
+        if let Some((waiting, reason)) = &self.waiting
+            && *waiting == turn
+        {
+            return Some(*reason);
+        }
+        if self.unresolved.contains(&turn) {
+            return Some(Reason::UnresolvedToolCall);
+        }
+        pinned.iter().any(|pin| pin.turn_index == turn).then_some(Reason::LastToolResult)
+    }
+}
+
+fn calls(history: &Messages, at: usize) -> impl Iterator<Item = Str> + '_ {
+    let calls = history.get(at).and_then(|message| message.raw_tool_calls());
+    calls
+        .into_iter()
+        .flat_map(|calls| calls.iter())
+        .filter_map(|call| call.get("id").and_then(Value::as_shared_str).cloned())
+}
+
+/// Positions of messages with a call that has no result: a result answers the nearest call with its id before it that is still
+/// open, because a provider may use an id again (LLM-156).
+fn unanswered(history: &Messages) -> Vec<usize> {
+    let mut open: Vec<(Str, usize)> = Vec::new();
+    for (at, message) in history.iter().enumerate() {
+        if message.is(&Role::Tool) {
+            if let Some(id) = message.tool_call_id()
+                && let Some(answered) = open.iter().rposition(|(asked, _)| asked == id)
+            {
+                open.remove(answered);
+            }
+        } else {
+            open.extend(calls(history, at).map(|id| (id, at)));
+        }
+    }
+    open.into_iter().map(|(_, at)| at).collect()
+}
