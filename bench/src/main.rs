@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 mod engine;
+mod recording;
 
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -61,6 +62,13 @@ fn main() -> ExitCode {
                 eprintln!("{}: {error}", workload.name);
                 return ExitCode::FAILURE;
             }
+        }
+    }
+    match runtime.block_on(recording::rows(only.as_deref())) {
+        Ok(rows) => rows.iter().for_each(|row| println!("{row}")),
+        Err(error) => {
+            eprintln!("recording: {error}");
+            return ExitCode::FAILURE;
         }
     }
     ExitCode::SUCCESS
