@@ -1,7 +1,6 @@
 //! The page the command embeds is the one the viewer's sources build.
 #![allow(clippy::unwrap_used)]
 
-/// Proves REC-164.
 #[test]
 fn the_embedded_page_is_the_built_one() {
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
