@@ -63,6 +63,7 @@ pub(crate) fn run() -> ExitCode {
         }
     }
     failed.extend(run_examples());
+    failed.extend(viewer());
     failed.extend(conformance());
     if failed.is_empty() {
         println!("\nall checks passed");
@@ -70,6 +71,26 @@ pub(crate) fn run() -> ExitCode {
     }
     println!("\nfailed: {}", failed.join(", "));
     ExitCode::FAILURE
+}
+
+/// The viewer's unit tests, where Node.js can install their packages; its page is committed, so nobody else needs them.
+fn viewer() -> Vec<String> {
+    let folder = workspace_root().join("viewer");
+    let npm = |args: &[&str]| {
+        let status = Command::new("npm").args(args).current_dir(&folder).status();
+        status.is_ok_and(|status| status.success())
+    };
+    println!("\n== viewer: npm test");
+    let installed =
+        folder.join("node_modules").is_dir() || npm(&["ci", "--silent", "--no-audit", "--no-fund"]);
+    if !installed {
+        println!("== viewer: skipped, npm could not install its packages");
+        return Vec::new();
+    }
+    let started = Instant::now();
+    let passed = npm(&["test", "--silent"]);
+    println!("== viewer: {} ({} s)", if passed { "passed" } else { "FAILED" }, started.elapsed().as_secs());
+    if passed { Vec::new() } else { vec!["viewer".to_owned()] }
 }
 
 /// Every example of the workspace that needs nothing from outside must run to its end.
