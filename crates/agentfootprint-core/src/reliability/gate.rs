@@ -366,7 +366,7 @@ impl<'a> Passes<'a> {
                 action,
                 pass.kind.as_str(),
                 &from,
-                &self.entry_name(),
+                self.entry_name(),
             )
             .error_message(message)
         });

@@ -1,6 +1,6 @@
 //! What surrounds a model call: thinking, the cache gate and its strategies, cost.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use agentfootprint_core::agent::{
     AgentBuilder, Automatic, Breakpoints, CacheMetrics, CacheStrategy, CacheStrategyContext, NoCaching,
@@ -13,6 +13,7 @@ use agentfootprint_core::llm::{
 use agentfootprint_core::run::RunReport;
 use agentfootprint_record::events::EventName;
 use agentfootprint_record::message::ThinkingBlock;
+use footprint::observe::{DecisionEvent, EventCx, HookResult, Recorder};
 use footprint::value::Value;
 
 use crate::support::*;
@@ -90,7 +91,7 @@ async fn thoughts_stand_on_their_own_turn() {
 /// Proves LLM-87, LLM-88: a handler that fails or panics costs the blocks, never the run.
 #[tokio::test]
 async fn a_broken_handler_costs_only_the_thoughts() {
-    for (raw, name) in [(json!({}), "ThinkingError"), (json!({"text": "panic"}), "Panic")] {
+    for (raw, name) in [(json!({"other": 1}), "ThinkingError"), (json!({"text": "panic"}), "Panic")] {
         let script = Script::new([thought(say("done"), raw)]);
         let agent = agent(&script).thinking_handler(Reader).build().unwrap();
         let (report, heard) = run(&agent, "go").await;
@@ -148,6 +149,27 @@ async fn the_marker_ends_the_longest_cacheable_prefix() {
     assert!(script.request(0).cache_markers.is_empty(), "a broken policy does not cache");
 }
 
+/// The labels under which the cache gate decided, in order; a rule's or the default's.
+#[derive(Default)]
+struct Decisions(Mutex<Vec<String>>);
+
+impl Recorder for Decisions {
+    fn id(&self) -> &str {
+        "decisions"
+    }
+
+    fn on_decision(&self, _cx: &EventCx<'_>, event: &DecisionEvent) -> HookResult {
+        if let Some(evidence) = event.evidence.as_ref().filter(|_| &*event.decider == "CacheGate") {
+            let label = match evidence.winner() {
+                Some(rule) => rule.label.clone(),
+                None => evidence.default_label.clone(),
+            };
+            self.0.lock().unwrap().push(label.unwrap_or_default().to_string());
+        }
+        Ok(())
+    }
+}
+
 /// Proves LLM-102, LLM-103, LLM-104, LLM-109: the gate's rules are on the record with their evidence; a low hit rate is known
 /// after three measured calls and stays.
 #[tokio::test]
@@ -156,14 +178,16 @@ async fn a_low_hit_rate_turns_markers_off_and_stays() {
     let script =
         Script::by(move |at, _| Ok(cold(if at < 5 { look(&format!("c{at}")) } else { say("done") })))
             .with_capabilities(caching());
-    let agent = agent(&script).system("Base.").tool(looking("seen")).build().unwrap();
+    let decisions = Arc::new(Decisions::default());
+    let agent =
+        agent(&script).system("Base.").tool(looking("seen")).watch(decisions.clone()).build().unwrap();
     let (report, heard) = run(&agent, "go").await;
     let marked: Vec<usize> = (0..6).map(|at| script.request(at).cache_markers.len()).collect();
     assert_eq!(marked, [1, 1, 1, 0, 0, 0]);
     assert_eq!(state(&report, "recentHitRate"), Some(json!(0.0)));
     assert_eq!(recorded_markers(&report), Vec::<Value>::new());
-    let recorded = report.record.snapshot().to_json();
-    assert!(recorded.contains("hit rate: known and below 0.30"));
+    let (calm, low) = ("nothing speaks against caching", "hit rate: known and below 0.30");
+    assert_eq!(*decisions.0.lock().unwrap(), [calm, calm, calm, low, low, low]);
     assert!(heard.names().iter().all(|name| !name.starts_with("cache.")));
 }
 

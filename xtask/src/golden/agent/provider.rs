@@ -18,9 +18,24 @@ pub(super) struct Providers(HashMap<String, Arc<dyn LlmProvider>>);
 impl Providers {
     pub(super) fn of(scenario: &Value) -> Result<Self, String> {
         let mut named = Self(HashMap::new());
-        for (name, declared) in scenario.get("providers").and_then(Value::as_object).into_iter().flatten() {
-            let made = named.made(declared)?;
-            named.0.insert(name.clone(), made);
+        let declared = scenario.get("providers").and_then(Value::as_object).into_iter().flatten();
+        let mut open: Vec<(&String, &Value)> = declared.collect();
+        // A decorator may name a provider that stands further down.
+        while !open.is_empty() {
+            let (before, mut why) = (open.len(), String::new());
+            open.retain(|(name, declared)| match named.made(declared) {
+                Ok(made) => {
+                    named.0.insert((*name).clone(), made);
+                    false
+                }
+                Err(refused) => {
+                    why = refused;
+                    true
+                }
+            });
+            if open.len() == before {
+                return Err(why);
+            }
         }
         Ok(named)
     }
@@ -144,4 +159,38 @@ pub(in crate::golden) fn request(request: &LlmRequest, by: &str) -> Value {
         out.insert("toolChoice".to_owned(), serde_json::to_value(choice).unwrap_or_default());
     }
     Value::Object(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use agentfootprint_core::llm::CallCx;
+
+    use super::*;
+
+    /// The decorators of a scenario are the library's own; their waits take no time.
+    #[tokio::test(start_paused = true)]
+    async fn decorators_wrap_what_is_declared() {
+        let busy = json!({"error": {"name": "ServiceError", "message": "busy", "status": 503}});
+        let scenario = json!({
+            "provider": {"ref": "both"},
+            "providers": {
+                "both": {"fallback": {"primary": {"ref": "patient"}, "secondary": {"replies": ["from the spare"]}}},
+                "patient": {
+                    "retryOf": {"replies": [busy, busy]}, "maxAttempts": 2, "initialDelayMs": 60_000, "maxDelayMs": 60_000,
+                },
+            },
+        });
+        let provider = Providers::of(&scenario).unwrap().of_agent(&scenario).unwrap();
+        assert_eq!(provider.name(), "mock+retry|mock");
+        let began = tokio::time::Instant::now();
+        let request = LlmRequest::new("mock-1").user("hi");
+        let answer = provider.complete(&request, &CallCx::detached()).await.unwrap();
+        assert_eq!((answer.content.as_str(), began.elapsed().as_secs()), ("from the spare", 60));
+    }
+
+    #[test]
+    fn a_reference_to_nobody_is_named() {
+        let scenario = json!({"providers": {"a": {"retryOf": {"ref": "b"}}}});
+        assert_eq!(Providers::of(&scenario).err().unwrap(), "no provider b");
+    }
 }
