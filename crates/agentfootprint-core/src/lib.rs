@@ -14,6 +14,7 @@
 //! | [`llm`] | the port to model providers |
 //! | [`embed`] | the port to embedding models |
 //! | [`record`] | recording a run |
+//! | [`reliability`] | rules around one model call |
 //! | [`window`] | what leaves a conversation that grows |
 //!
 //! Two rules hold everywhere. An [`Agent`](agent::Agent) is immutable and runs many turns at once: what belongs to one run
@@ -27,6 +28,7 @@ pub mod events;
 pub mod injection;
 pub mod llm;
 pub mod record;
+pub mod reliability;
 pub mod run;
 pub mod tools;
 pub mod window;

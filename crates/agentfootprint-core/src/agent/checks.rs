@@ -17,6 +17,7 @@ use super::output::{DEFAULT_NAME, Fallback, MAX_RETRIES, Output, OutputStrategy}
 use super::records::base_piece;
 use super::{Agent, chart};
 use crate::injection::{Injection, Instruction, IntoInjection};
+use crate::reliability::{self, Gate, Surroundings};
 use crate::tools::{Tool, ToolSessions, check_tool_set};
 use crate::window;
 
@@ -38,6 +39,7 @@ pub(super) fn build(mut builder: AgentBuilder) -> Result<Agent, AgentBuildErrors
     check_injections(&builder.injections, &mut problems);
     check_recorders(&builder, &mut problems);
     window::check(&builder.windows, &builder.provider, &builder.model, &mut problems);
+    reliability::check(builder.reliability.as_ref(), &mut problems);
     if !problems.is_empty() {
         return Err(AgentBuildErrors::new(problems));
     }
@@ -53,7 +55,15 @@ pub(super) fn build(mut builder: AgentBuilder) -> Result<Agent, AgentBuildErrors
         Some(chosen) => chosen,
         None => capabilities.thinking_handler.clone(),
     };
+    let strategy_is_chosen = builder.cache_strategy.is_some();
     let cache_strategy = builder.cache_strategy.unwrap_or_else(|| cache::for_provider(&capabilities));
+    let around = Surroundings {
+        provider: &builder.provider,
+        strategy: &cache_strategy,
+        strategy_is_chosen,
+        has_contract: output.is_some(),
+    };
+    let gate = builder.reliability.map(|declared| Gate::of(declared, &around));
     let core = Arc::new(AgentCore {
         id_explicit: builder.id.is_some(),
         id,
@@ -73,6 +83,7 @@ pub(super) fn build(mut builder: AgentBuilder) -> Result<Agent, AgentBuildErrors
         thinking_handler,
         cache_strategy,
         configure: builder.configure,
+        reliability: gate,
         window: builder.windows.into_iter().next(),
         provider: builder.provider,
         model: builder.model,

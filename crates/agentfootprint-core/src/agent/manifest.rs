@@ -3,6 +3,8 @@
 use agentfootprint_record::events::payload::{AgentRunConfigured, LlmManifest};
 use agentfootprint_record::events::words::{ModelOverride, ReactMode};
 
+use footprint::value::Str;
+
 use super::core::AgentCore;
 use super::options::AgentReactMode;
 
@@ -14,5 +16,6 @@ pub(crate) fn manifest(agent: &AgentCore) -> AgentRunConfigured {
         AgentReactMode::Classic => ReactMode::Classic,
         AgentReactMode::DynamicGrouped => ReactMode::DynamicGrouped,
     };
-    AgentRunConfigured::new(&agent.id, llm, mode, Vec::new())
+    let window = agent.window.as_ref().map(|window| Str::from(window.strategy.name()));
+    AgentRunConfigured::new(&agent.id, llm, mode, Vec::new()).window(window)
 }

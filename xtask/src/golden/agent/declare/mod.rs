@@ -17,6 +17,7 @@ use crate::golden::text;
 mod contract;
 mod links;
 mod permission;
+mod reliability;
 mod tools;
 mod window;
 
@@ -40,6 +41,7 @@ const KNOWN: &[&str] = &[
     "checkIn",
     "outputSchema",
     "window",
+    "reliability",
 ];
 
 pub(in crate::golden) fn agent(
@@ -106,6 +108,9 @@ pub(in crate::golden) fn agent(
     }
     if let Some(declared) = declared.get("window") {
         builder = window::windowed(builder, declared, log)?;
+    }
+    if let Some(declared) = declared.get("reliability") {
+        builder = reliability::gated(builder, declared)?;
     }
     builder.build().map_err(|errors| errors.to_string())
 }
