@@ -30,6 +30,8 @@ mod address;
 pub mod anthropic;
 #[cfg(feature = "bedrock")]
 pub mod bedrock;
+#[cfg(any(feature = "anthropic", feature = "bedrock"))]
+mod claude;
 #[cfg(feature = "http")]
 mod credential;
 pub mod embed;
