@@ -22,7 +22,19 @@
 //! | [`resilience`] | always on | none: retry, fallback, circuit breaker and throttle around any provider |
 #![cfg_attr(feature = "http", doc = "| [`http`] | `http` | the shared transport |")]
 //!
+//! [`create_provider`] makes a provider from a configuration file, [`provider_from_env`] from what the environment offers.
+//!
 //! Nothing here registers itself anywhere: a provider is a value, given to whoever should use it.
+#![cfg_attr(
+    not(all(
+        feature = "anthropic",
+        feature = "openai",
+        feature = "gemini",
+        feature = "ollama",
+        feature = "bedrock"
+    )),
+    allow(dead_code, reason = "what the adapters share is used in full only where all of them are built in")
+)]
 
 #[cfg(feature = "http")]
 mod address;
@@ -30,10 +42,13 @@ mod address;
 pub mod anthropic;
 #[cfg(feature = "bedrock")]
 pub mod bedrock;
+#[cfg(any(feature = "anthropic", feature = "bedrock"))]
+mod claude;
 #[cfg(feature = "http")]
 mod credential;
 pub mod embed;
 mod env;
+mod factory;
 #[cfg(feature = "http")]
 mod finish;
 #[cfg(feature = "http")]
@@ -68,6 +83,7 @@ pub use anthropic::Anthropic;
 #[cfg(feature = "bedrock")]
 pub use bedrock::Bedrock;
 pub use env::EnvVars;
+pub use factory::{ProviderChoice, ProviderConfig, ProviderFactory, create_provider, provider_from_env};
 #[cfg(feature = "gemini")]
 pub use gemini::Gemini;
 #[cfg(feature = "http")]

@@ -96,6 +96,9 @@ fn note_fields(body: &Json, notes: &mut Notes) {
         if !BLOCKS.contains(&kind.as_str()) {
             note(format!("content block `{kind}`; the port carries text and calls"));
         }
+        if kind == "thinking" && text(block, "signature").is_empty() {
+            note("thinking without a signature; it is not sent back".into());
+        }
         if block.get("is_error").is_some() {
             note("block field `is_error`".into());
         }
@@ -236,7 +239,8 @@ fn messages_of(message: &Json) -> Vec<(Message, Option<&Json>)> {
                 }
                 "thinking" => {
                     let mut thought = ThinkingBlock::thinking(text(block, "thinking"));
-                    thought.signature = Some(text(block, "signature").into());
+                    thought.signature = Some(text(block, "signature").into())
+                        .filter(|signed: &footprint::value::Str| !signed.is_empty());
                     thinking(ours(String::new()), thought)
                 }
                 "redacted_thinking" => {
@@ -276,9 +280,15 @@ pub(super) fn compare(path: &str, recorded: &Json, sent_path: &str, sent: &Json)
     let path = path.split('?').next().unwrap_or_default();
     differ("path", &json!(sent_path), &json!(path));
     let null = Json::Null;
-    for field in ["model", "max_tokens", "temperature", "stop_sequences"] {
+    for field in ["model", "temperature"] {
         differ(field, sent.get(field).unwrap_or(&null), recorded.get(field).unwrap_or(&null));
     }
+    // The wire demands a limit; where a recording has none, the vendor refused it.
+    if let Some(limit) = recorded.get("max_tokens").filter(|limit| !limit.is_null()) {
+        differ("max_tokens", sent.get("max_tokens").unwrap_or(&null), limit);
+    }
+    let stop = |body: &Json| json!(list(body.get("stop_sequences")).collect::<Vec<_>>());
+    differ("stop_sequences", &stop(sent), &stop(recorded));
     let streams = |body: &Json| json!(body.get("stream") == Some(&json!(true)));
     differ("stream", &streams(sent), &streams(recorded));
     differ("thinking", &plain_thinking(sent), &plain_thinking(recorded));
@@ -383,6 +393,8 @@ fn plain_block(block: &Json) -> Option<Json> {
         "tool_result" => {
             json!({"result": result_text(block.get("content")), "id": block.get("tool_use_id")})
         }
+        // Thinking that nobody signed is not sent back.
+        "thinking" if text(block, "signature").is_empty() => return None,
         "thinking" => json!({"thought": block.get("thinking"), "signature": block.get("signature")}),
         "redacted_thinking" => json!({"data": block.get("data")}),
         _ => return None,

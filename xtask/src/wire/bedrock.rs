@@ -130,6 +130,16 @@ fn request_of(model: &str, body: &Json, notes: &mut Notes) -> LlmRequest {
         }
     }
     request = request.with_tools(schemas);
+    if let Some(fields) = body.get("inferenceConfig").and_then(Json::as_object) {
+        let known = ["maxTokens", "temperature", "stopSequences"];
+        fields
+            .keys()
+            .filter(|field| !known.contains(&field.as_str()))
+            .for_each(|field| notes.add(format!("bedrock: `inferenceConfig.{field}`")));
+    }
+    if without_tools(body) {
+        notes.add("bedrock: tool blocks in a request without tools are written as text (LLM-45)");
+    }
     let mut count = 0;
     for message in list(body, "messages") {
         let (messages, points) = messages_of(message, count, notes);
@@ -172,8 +182,11 @@ fn messages_of(turn: &Json, first: usize, notes: &mut Notes) -> (Vec<Message>, V
         } else if let Some(reasoning) = block.get("reasoningContent") {
             thoughts.extend(thought(reasoning));
         } else if let Some(point) = block.get("cachePoint") {
-            let at = if is_assistant { first } else { first + messages.len().saturating_sub(1) };
-            markers.push(marker(CacheField::Messages, at, point));
+            match messages.len().checked_sub(1) {
+                _ if is_assistant => markers.push(marker(CacheField::Messages, first, point)),
+                Some(last) => markers.push(marker(CacheField::Messages, first + last, point)),
+                None => notes.add("bedrock: a cache point behind a block that the port does not carry"),
+            }
         } else {
             let kind = block.as_object().and_then(|block| block.keys().next().cloned()).unwrap_or_default();
             notes.add(format!("bedrock: content block `{kind}`; the port carries text only"));
@@ -226,9 +239,13 @@ pub(super) fn compare(path: &str, recorded: &Json, sent_path: &str, sent: &Json)
     if path != sent_path && model_of(path) != model_of(sent_path) {
         differ("path", &json!(sent_path), &json!(path));
     }
-    for field in ["inferenceConfig", "additionalModelRequestFields"] {
-        differ(field, &part(sent, field), &part(recorded, field));
-    }
+    let fields = |body: &Json| part(body, "additionalModelRequestFields");
+    differ("additionalModelRequestFields", &fields(sent), &fields(recorded));
+    let inference = |body: &Json| {
+        let config = part(body, "inferenceConfig");
+        json!([part(&config, "maxTokens"), part(&config, "temperature"), part(&config, "stopSequences")])
+    };
+    differ("inferenceConfig", &inference(sent), &inference(recorded));
     differ("system", &system(sent), &system(recorded));
     differ("toolConfig", &tools(sent), &tools(recorded));
     let guardrail = |body: &Json| {
@@ -236,13 +253,21 @@ pub(super) fn compare(path: &str, recorded: &Json, sent_path: &str, sent: &Json)
         json!([part(&config, "guardrailIdentifier"), part(&config, "guardrailVersion")])
     };
     differ("guardrailConfig", &guardrail(sent), &guardrail(recorded));
-    let (ours, theirs): (Vec<_>, Vec<_>) =
-        (list(sent, "messages").collect(), list(recorded, "messages").collect());
-    differ("number of turns", &json!(ours.len()), &json!(theirs.len()));
-    for (at, (ours, theirs)) in ours.into_iter().zip(theirs).enumerate() {
-        differ(&format!("turn {at}"), &plain_turn(ours), &plain_turn(theirs));
+    if !without_tools(recorded) {
+        let (ours, theirs) = (plain_turns(sent), plain_turns(recorded));
+        differ("number of turns", &json!(ours.len()), &json!(theirs.len()));
+        for (at, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+            differ(&format!("turn {at}"), ours, theirs);
+        }
     }
     differences
+}
+
+/// Whether calls or results stand in a conversation to which no tool is offered.
+fn without_tools(body: &Json) -> bool {
+    let mut blocks = list(body, "messages").flat_map(|turn| list(turn, "content"));
+    tools(body).is_null()
+        && blocks.any(|block| block.get("toolUse").is_some() || block.get("toolResult").is_some())
 }
 
 fn is_empty(part: &Json) -> bool {
@@ -267,9 +292,40 @@ fn system(body: &Json) -> Json {
 fn tools(body: &Json) -> Json {
     let Some(config) = body.get("toolConfig") else { return Json::Null };
     let known = |tool: &&Json| tool.get("toolSpec").is_some() || tool.get("cachePoint").is_some();
-    let tools: Vec<Json> = list(config, "tools").filter(known).cloned().collect();
+    let tools: Vec<Json> = list(config, "tools").filter(known).map(plain_tool).collect();
     let forced = config.get("toolChoice").and_then(|choice| choice.get("tool")).cloned();
     if tools.is_empty() { Json::Null } else { json!([tools, forced]) }
+}
+
+/// A tool without what the port does not say; a cache point as it is.
+fn plain_tool(tool: &Json) -> Json {
+    match tool.get("toolSpec") {
+        None => tool.clone(),
+        Some(spec) => json!({
+            "name": spec.get("name"), "description": text(spec, "description"), "schema": spec.get("inputSchema")
+        }),
+    }
+}
+
+/// The turns, neighbours of one role as one, without those of which the port carries nothing.
+fn plain_turns(body: &Json) -> Vec<Json> {
+    let mut turns: Vec<Json> = Vec::new();
+    for turn in list(body, "messages") {
+        let known = ["text", "toolUse", "toolResult", "reasoningContent", "cachePoint"];
+        if !list(turn, "content").any(|block| known.iter().any(|kind| block.get(kind).is_some())) {
+            continue;
+        }
+        let blocks = list(turn, "content").cloned().collect::<Vec<_>>();
+        match turns.last_mut() {
+            Some(last) if last.get("role") == turn.get("role") => {
+                if let Some(all) = last.get_mut("content").and_then(Json::as_array_mut) {
+                    all.extend(blocks);
+                }
+            }
+            _ => turns.push(json!({"role": turn.get("role"), "content": blocks})),
+        }
+    }
+    turns.iter().map(plain_turn).filter(|turn| turn.get(1) != Some(&json!([]))).collect()
 }
 
 /// A turn with the freedoms of the wire taken out: results before text, adjacent texts of an assistant as one, a

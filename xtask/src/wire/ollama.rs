@@ -35,7 +35,8 @@ pub(super) fn prepare(
     unknown(&options, OPTIONS)
         .iter()
         .for_each(|field| notes.add(format!("ollama: request field `options.{field}`")));
-    let base = recorded.path.strip_suffix("/api/chat").unwrap_or("");
+    let path = recorded.path.split('?').next().unwrap_or_default();
+    let base = path.strip_suffix("/api/chat").unwrap_or("");
     let mut builder = Ollama::builder().base_url(format!("http://replay.invalid{base}")).exchange(replay);
     builder = match body.get("think") {
         Some(Json::Bool(false)) => builder.think(Think::Off),
@@ -99,9 +100,19 @@ fn request_of(body: &Json, options: &Json, notes: &mut Notes) -> LlmRequest {
     request = request.with_tools(tools);
     request.temperature = options.get("temperature").and_then(Json::as_f64);
     request.max_tokens = options.get("num_predict").and_then(Json::as_u64);
-    let stop = options.get("stop").and_then(Json::as_array).into_iter().flatten();
-    request.stop = stop.filter_map(|word| word.as_str().map(Into::into)).collect();
+    request.stop = stop_words(options).into_iter().map(Into::into).collect();
+    if options.get("num_predict").is_some_and(|limit| !limit.is_null() && !limit.is_u64()) {
+        notes.add("ollama: a limit below zero (none, or the context's); the port has none then");
+    }
     request
+}
+
+/// One word, or a list of them.
+fn stop_words(options: &Json) -> Vec<&str> {
+    match options.get("stop") {
+        Some(Json::String(word)) => vec![word.as_str()],
+        words => words.and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect(),
+    }
 }
 
 fn assistant(at: usize, message: &Json, content: String) -> Message {
@@ -135,9 +146,7 @@ pub(super) fn compare(path: &str, recorded: &Json, sent_path: &str, sent: &Json)
             differences.push(format!("request {what} {} instead of {}", shorten(&ours), shorten(&theirs)));
         }
     };
-    if path != sent_path {
-        differ("path", &json!(sent_path), &json!(path));
-    }
+    differ("path", &json!(sent_path), &json!(path.split('?').next()));
     let part = |body: &Json, name: &str| body.get(name).cloned().unwrap_or(Json::Null);
     for field in ["model", "stream", "think", "format"] {
         // An absent `stream` means true on this wire; ours always says it.
@@ -148,22 +157,34 @@ pub(super) fn compare(path: &str, recorded: &Json, sent_path: &str, sent: &Json)
     }
     differ("tools", &plain_tools(sent), &plain_tools(recorded));
     let (ours, theirs) = (part(sent, "options"), part(recorded, "options"));
-    for option in OPTIONS {
+    for option in ["temperature", "num_ctx"] {
         differ(&format!("options.{option}"), &part(&ours, option), &part(&theirs, option));
     }
+    let limit = |options: &Json| json!(options.get("num_predict").and_then(Json::as_u64));
+    differ("options.num_predict", &limit(&ours), &limit(&theirs));
+    differ("options.stop", &json!(stop_words(&ours)), &json!(stop_words(&theirs)));
     let (ours, theirs): (Vec<_>, Vec<_>) = (messages(sent).collect(), messages(recorded).collect());
     differ("number of messages", &json!(ours.len()), &json!(theirs.len()));
     for (at, (ours, theirs)) in ours.into_iter().zip(theirs).enumerate() {
-        differ(&format!("message {at}"), &plain_message(ours), &plain_message(theirs));
+        let (mut ours, theirs) = (plain_message(ours), plain_message(theirs));
+        // Ours always names the tool that answered; older clients do not.
+        if let (Some(fields), None) = (ours.as_object_mut(), theirs.get("tool_name")) {
+            fields.remove("tool_name");
+        }
+        differ(&format!("message {at}"), &ours, &theirs);
     }
     differences
 }
 
 fn plain_tools(body: &Json) -> Json {
-    body.get("tools")
-        .filter(|tools| tools.as_array().is_none_or(|tools| !tools.is_empty()))
-        .cloned()
-        .unwrap_or(Json::Null)
+    let tools = body.get("tools").and_then(Json::as_array).into_iter().flatten();
+    let plain = tools.filter_map(|tool| tool.get("function")).map(|function| {
+        json!({
+            "name": function.get("name"), "description": text(function, "description"),
+            "parameters": function.get("parameters")
+        })
+    });
+    plain.collect()
 }
 
 /// A message with the freedoms of the wire taken out: ids, which older servers do not know, an absent content, empty

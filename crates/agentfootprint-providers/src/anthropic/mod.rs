@@ -23,8 +23,7 @@ mod assembler;
 mod builder;
 mod gather;
 mod marks;
-pub(crate) mod models;
-mod refusal;
+pub(crate) mod refusal;
 mod request;
 mod response;
 #[cfg(test)]
@@ -103,7 +102,7 @@ struct Settings {
 
 impl Settings {
     fn dialect(&self, model: &str) -> Dialect {
-        let known = models::facts(model);
+        let known = crate::claude::facts(model);
         Dialect {
             thinking: self.thinking.unwrap_or(known.thinking),
             forced_tool: self.forced_tool.unwrap_or(known.forced_tool),

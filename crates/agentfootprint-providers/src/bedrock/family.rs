@@ -5,6 +5,7 @@ use agentfootprint_core::llm::{ThinkingError, ThinkingHandler, ThinkingMode};
 use agentfootprint_record::message::ThinkingBlock;
 use footprint::value::Value;
 
+use crate::claude;
 use crate::thinking::blocks_of_content;
 
 /// The family whose blocks are understood here: Claude's signatures are the same at every door.
@@ -40,12 +41,11 @@ impl ThinkingHandler for BedrockThinking {
 
 /// How a model is asked to think; `None` for models that are not Claude, which are asked in their own words.
 pub(super) fn thinking_mode(model: &str) -> Option<ThinkingMode> {
-    let (_, rest) = model.split_once("claude-")?;
-    Some(match version(rest) {
-        Some(version) if version < (3, 7) => ThinkingMode::None,
-        Some(version) if version <= (4, 6) => ThinkingMode::Budget,
-        _ => ThinkingMode::Adaptive,
-    })
+    is_claude(model).then(|| claude::facts(model).thinking)
+}
+
+fn is_claude(model: &str) -> bool {
+    model.to_lowercase().contains("claude-")
 }
 
 /// Which parts of a request a model can cache.
@@ -57,38 +57,22 @@ pub(super) struct Caching {
 
 /// As documented: Claude from 3.5 Sonnet v2 and 3.5 Haiku on, and Nova, which caches no tools.
 pub(super) fn caching(model: &str) -> Caching {
-    let claude = model.split_once("claude-").is_some_and(|(_, rest)| match version(rest) {
-        Some((3, 5)) => !rest.contains("20240620"),
-        Some(version) => version > (3, 5),
-        None => !rest.starts_with('v') && !rest.starts_with("instant"),
-    });
+    let claude = is_claude(model)
+        && match claude::version(model) {
+            Some((3, 5)) => !model.contains("20240620"),
+            Some(version) => version > (3, 5),
+            None => true,
+        };
     let nova = model.contains("amazon.nova-");
     Caching { prompts: claude || nova, tools: claude }
-}
-
-/// The version behind `claude-`: `sonnet-4-5-20250929-v1:0` is 4.5, `3-opus-20240229` is 3.0.
-fn version(rest: &str) -> Option<(u32, u32)> {
-    let mut numbers = Vec::new();
-    for part in rest.split(['-', '@', '.', ':', '/']) {
-        match part.parse::<u32>() {
-            Ok(number) if part.len() <= 2 => numbers.push(number),
-            // A date ends the version, and so does a revision.
-            Ok(_) => break,
-            Err(_) if !numbers.is_empty() && part.starts_with('v') => break,
-            Err(_) => {}
-        }
-    }
-    let mut numbers = numbers.into_iter();
-    numbers.next().map(|major| (major, numbers.next().unwrap_or(0)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Proves LLM-93.
     #[test]
-    fn ids_of_every_form_resolve_to_their_family() {
+    fn what_a_model_thinks_and_caches_is_told_by_its_id() {
         use ThinkingMode::{Adaptive, Budget, None as Not};
         for (model, mode, prompts, tools) in [
             ("anthropic.claude-3-haiku-20240307-v1:0", Some(Not), false, false),

@@ -34,7 +34,8 @@ pub(super) fn loop_can_think(request: &LlmRequest) -> bool {
 
 /// Ours, and verifiable by the vendor.
 fn is_sendable(block: &ThinkingBlock) -> bool {
-    block.origin.as_deref() == Some(HANDLER_ID) && block.signature.is_some()
+    let signed = block.signature.as_deref().is_some_and(|signature| !signature.is_empty());
+    block.origin.as_deref() == Some(HANDLER_ID) && signed
 }
 
 /// The turns of a request. Without tools the calls and results of the history are told as text: the wire rejects

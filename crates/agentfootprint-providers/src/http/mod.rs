@@ -15,9 +15,6 @@
 //! | `retry_after` | the wait a response states |
 
 mod answer;
-#[cfg(any(feature = "openai", feature = "ollama", feature = "bedrock"))]
-#[cfg(test)]
-pub(crate) mod contract;
 mod exchange;
 mod limits;
 mod refusal;

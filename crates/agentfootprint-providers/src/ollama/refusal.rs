@@ -54,7 +54,8 @@ impl Ollama {
     }
 
     fn unreachable(&self, error: &LlmError, scene: &Scene) -> LlmError {
-        let address = door(&self.base);
+        // The address can hold a key in its path.
+        let address = scene.vendor_text(&door(&self.base));
         let message = format!(
             "no answer from Ollama at {address}: {}. Start it with `ollama serve`, or give its address with \
              .base_url(…) or OLLAMA_HOST; a big model that is still loading may need a longer Deadlines::headers",
@@ -88,13 +89,13 @@ impl Ollama {
                 format!("; present are {}{more}", shown.join(", "))
             }
         };
+        let address = scene.vendor_text(&door(&self.base));
         let message = format!(
-            "Ollama at {} does not have the model `{model}`; get it with `ollama pull {model}`{present}",
-            door(&self.base)
+            "Ollama at {address} does not have the model `{model}`; get it with `ollama pull {model}`{present}"
         );
         let kind = LlmErrorKind::OllamaUnavailable {
             reason: OllamaReason::ModelNotPulled,
-            base_url: door(&self.base),
+            base_url: address,
             model: Some(model.to_owned()),
             available,
         };

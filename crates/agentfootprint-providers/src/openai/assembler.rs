@@ -3,7 +3,7 @@ use serde_json::Value as Json;
 
 use super::gather::{Gathered, Misshapen, Shape};
 use super::refusal::read_json;
-use super::response::response;
+use super::response::{reported_error, response};
 use crate::finish::Finish;
 use crate::frames::Frame;
 use crate::http::{Assembler, Piece, describe_body};
@@ -45,8 +45,9 @@ impl Assembler for ChatAssembler {
         if !json.is_object() {
             return Err(self.unreadable("it is not a JSON object"));
         }
-        if json.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(self.in_band_error(&json));
+        if let Some(error) = reported_error(&json).or_else(|| (frame.event == "error").then(|| json.clone()))
+        {
+            return Err(self.in_band_error(error));
         }
         self.gathered.take(&json, Shape::Frame, out).map_err(|Misshapen(what)| self.unreadable(what))
     }
@@ -66,8 +67,8 @@ impl Assembler for ChatAssembler {
     fn plain_body(&self, body: &[u8]) -> LlmError {
         let scene = &self.finish.scene;
         let json: Option<Json> = serde_json::from_slice(body).ok();
-        if let Some(json) = json.filter(|json| json.get("error").is_some_and(|error| !error.is_null())) {
-            return self.in_band_error(&json);
+        if let Some(error) = json.as_ref().and_then(reported_error) {
+            return self.in_band_error(error);
         }
         let door = scene.door();
         let what = describe_body(&Default::default(), body);
@@ -86,8 +87,8 @@ impl Assembler for ChatAssembler {
 
 impl ChatAssembler {
     /// An error the endpoint put into the stream, or into one plain body.
-    fn in_band_error(&self, json: &Json) -> LlmError {
+    fn in_band_error(&self, json: Json) -> LlmError {
         let broken = LlmErrorKind::StreamBroken { delivered: false };
-        self.finish.scene.in_band_error(broken, read_json(json.clone()))
+        self.finish.scene.in_band_error(broken, read_json(json))
     }
 }

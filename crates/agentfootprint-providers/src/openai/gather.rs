@@ -33,6 +33,8 @@ pub(super) struct Gathered {
     pub(super) content: String,
     pub(super) thinking: String,
     pub(super) calls: Vec<GatheredCall>,
+    /// The wire's older form of a call (`function_call`), of which an answer has one.
+    older: Option<GatheredCall>,
     pub(super) finish_reason: Option<String>,
     pub(super) usage: Option<Usage>,
     refused: bool,
@@ -53,12 +55,31 @@ pub(super) struct GatheredCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Misshapen(pub(super) &'static str);
 
+impl GatheredCall {
+    /// Takes a fragment.
+    fn extend(&mut self, id: &str, function: Option<&Json>) {
+        let field = |name| function.and_then(|function| function.get(name));
+        if self.id.is_empty() {
+            id.clone_into(&mut self.id);
+        }
+        if self.name.is_empty() {
+            field("name").and_then(Json::as_str).unwrap_or_default().clone_into(&mut self.name);
+        }
+        match field("arguments") {
+            None | Some(Json::Null) => {}
+            Some(Json::String(fragment)) => self.args.push_str(fragment),
+            // A call that arrives whole, with its arguments as JSON; what is no object there is told apart at the end.
+            Some(whole) => self.args.push_str(&whole.to_string()),
+        }
+    }
+}
+
 impl Gathered {
     /// Takes a completion object, or one chunk of it. Text and thinking that can be shown go to `out`.
     ///
     /// Usage is read before anything else: it arrives on a chunk without choices.
     pub(super) fn take(&mut self, json: &Json, shape: Shape, out: &mut Vec<Piece>) -> Result<(), Misshapen> {
-        if let Some(usage) = json.get("usage").and_then(usage_of) {
+        if let Some(usage) = stated_usage(json) {
             self.usage = Some(usage);
         }
         if let (None, Some(id)) = (&self.id, json.get("id").and_then(Json::as_str)) {
@@ -97,8 +118,10 @@ impl Gathered {
         let reasoning = ["reasoning_content", "reasoning"]
             .iter()
             .find_map(|name| message.get(*name).and_then(Json::as_str).filter(|text| !text.is_empty()));
-        if let Some(text) = reasoning {
-            self.think(text, out);
+        match reasoning {
+            Some(text) => self.think(text, out),
+            // Where the text stands in the details alone (OpenRouter); what is encrypted there has none.
+            None => texts_of(message.get("reasoning_details")).iter().for_each(|text| self.think(text, out)),
         }
         match message.get("content") {
             None | Some(Json::Null) => {}
@@ -106,18 +129,18 @@ impl Gathered {
             Some(Json::Array(parts)) => parts.iter().for_each(|part| self.take_part(part, out)),
             Some(_) => return Err(Misshapen("`content` is neither text nor a list of parts")),
         }
-        if let Some(refusal) = message.get("refusal").and_then(Json::as_str).filter(|text| !text.is_empty()) {
-            self.refused = true;
-            self.say(refusal, out);
+        if let Some(refusal) = message.get("refusal").and_then(Json::as_str) {
+            self.refuse(refusal, out);
+        }
+        if let Some(function @ Json::Object(_)) = message.get("function_call") {
+            self.older.get_or_insert_default().extend("", Some(function));
         }
         match message.get("tool_calls") {
             None | Some(Json::Null) => Ok(()),
             Some(Json::Array(calls)) => {
                 let alone = calls.len() == 1;
-                calls
-                    .iter()
-                    .enumerate()
-                    .try_for_each(|(position, call)| self.take_call(position, alone, call))
+                calls.iter().enumerate().for_each(|(position, call)| self.take_call(position, alone, call));
+                Ok(())
             }
             Some(_) => Err(Misshapen("`tool_calls` is not a list")),
         }
@@ -126,17 +149,30 @@ impl Gathered {
     /// A part of a content list: some servers (Mistral) interleave text and thinking this way.
     fn take_part(&mut self, part: &Json, out: &mut Vec<Piece>) {
         match part.get("type").and_then(Json::as_str) {
-            Some("thinking") => {
-                let texts = part.get("thinking").and_then(Json::as_array).into_iter().flatten();
-                let texts: Vec<&str> =
-                    texts.filter_map(|text| text.get("text").and_then(Json::as_str)).collect();
-                texts.iter().for_each(|text| self.think(text, out));
+            Some("thinking" | "reasoning") => {
+                let thought = part.get("thinking").or_else(|| part.get("text"));
+                match thought {
+                    Some(Json::String(text)) => self.think(text, out),
+                    texts => texts_of(texts).iter().for_each(|text| self.think(text, out)),
+                }
+            }
+            Some("refusal") => {
+                if let Some(refusal) = part.get("refusal").and_then(Json::as_str) {
+                    self.refuse(refusal, out);
+                }
             }
             _ => {
                 if let Some(text) = part.get("text").and_then(Json::as_str) {
                     self.say(text, out);
                 }
             }
+        }
+    }
+
+    fn refuse(&mut self, refusal: &str, out: &mut Vec<Piece>) {
+        if !refusal.is_empty() {
+            self.refused = true;
+            self.say(refusal, out);
         }
     }
 
@@ -154,7 +190,7 @@ impl Gathered {
         }
     }
 
-    fn take_call(&mut self, position: usize, alone: bool, call: &Json) -> Result<(), Misshapen> {
+    fn take_call(&mut self, position: usize, alone: bool, call: &Json) {
         let function = call.get("function").filter(|function| !function.is_null());
         let id = call.get("id").and_then(Json::as_str).unwrap_or("");
         let name = function.and_then(|function| function.get("name")).and_then(Json::as_str).unwrap_or("");
@@ -162,21 +198,9 @@ impl Gathered {
         // A lone fragment without index and id continues the last call: no other can still be open.
         let position = if alone && id.is_empty() { self.calls.len().saturating_sub(1) } else { position };
         let slot = self.slot(position, index, id, name);
-        let Some(slot) = self.calls.get_mut(slot) else { return Ok(()) };
-        if slot.id.is_empty() {
-            id.clone_into(&mut slot.id);
+        if let Some(slot) = self.calls.get_mut(slot) {
+            slot.extend(id, function);
         }
-        if slot.name.is_empty() {
-            name.clone_into(&mut slot.name);
-        }
-        match function.and_then(|function| function.get("arguments")) {
-            None | Some(Json::Null) => {}
-            Some(Json::String(fragment)) => slot.args.push_str(fragment),
-            // A call that arrives whole, with its arguments as an object.
-            Some(object @ Json::Object(_)) => slot.args.push_str(&object.to_string()),
-            Some(_) => return Err(Misshapen("a tool call's arguments are neither text nor an object")),
-        }
-        Ok(())
     }
 
     /// Which call a fragment belongs to: the one of its index, or without an index the one at its position. A
@@ -210,6 +234,10 @@ impl Gathered {
     pub(super) fn take_calls(&mut self) -> Vec<GatheredCall> {
         let mut calls = std::mem::take(&mut self.calls);
         calls.retain(|call| !(call.id.is_empty() && call.name.is_empty() && call.args.is_empty()));
+        // A server that speaks both forms says the same call twice.
+        if calls.is_empty() {
+            calls.extend(self.older.take());
+        }
         if calls.iter().all(|call| call.index.is_some()) {
             calls.sort_by_key(|call| call.index);
         }
@@ -222,13 +250,25 @@ impl Gathered {
             return StopReason::ContentFilter;
         }
         match self.finish_reason.as_deref() {
-            Some("stop") | None if has_calls => StopReason::ToolUse,
+            Some("stop" | "function_call") | None if has_calls => StopReason::ToolUse,
             Some("stop") | None => StopReason::Stop,
             Some("tool_calls") => StopReason::ToolUse,
             Some("length") => StopReason::MaxTokens,
             Some(other) => StopReason::from(other),
         }
     }
+}
+
+/// The texts of a list of `{text}` or `{summary}`.
+fn texts_of(list: Option<&Json>) -> Vec<&str> {
+    let items = list.and_then(Json::as_array).into_iter().flatten();
+    items.filter_map(|item| item.get("text").or_else(|| item.get("summary"))?.as_str()).collect()
+}
+
+/// The counts, where a server puts them: beside the choices, in its own corner (Groq), or in the choice (Moonshot).
+fn stated_usage(json: &Json) -> Option<Usage> {
+    let places = ["/usage", "/x_groq/usage", "/choices/0/usage"];
+    places.iter().find_map(|place| usage_of(json.pointer(place)?))
 }
 
 /// The counts, made disjoint: this wire counts cached tokens inside the prompt and reasoning inside the completion.

@@ -2,7 +2,7 @@
 
 use agentfootprint_core::llm::{LlmError, LlmErrorKind, LlmResponse, StopReason, Usage};
 use footprint::value::Value;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::gather::{Gathered, GatheredCall, Misshapen, Shape};
 use super::refusal::read_json;
@@ -23,8 +23,8 @@ pub(super) fn from_wire(body: &[u8], headers: &HeaderMap, finish: &Finish) -> Re
     let Ok(json) = serde_json::from_slice::<Json>(body) else {
         return Err(unreadable(&describe_body(headers, body)));
     };
-    if json.get("error").is_some_and(|error| !error.is_null()) {
-        return Err(scene.error_in_success(headers, body, read_json(json)));
+    if let Some(error) = reported_error(&json) {
+        return Err(scene.error_in_success(headers, body, read_json(error)));
     }
     let has_choice = json.get("choices").and_then(Json::as_array).is_some_and(|choices| !choices.is_empty());
     if !has_choice {
@@ -35,6 +35,19 @@ pub(super) fn from_wire(body: &[u8], headers: &HeaderMap, finish: &Finish) -> Re
         .take(&json, Shape::Whole, &mut Vec::new())
         .map_err(|Misshapen(what)| unreadable(&format!("an odd completion ({what})")))?;
     response(finish, gathered)
+}
+
+/// The error that a body, or the data of a frame, reports: at its top, as the whole of it (vLLM, Mistral), at its choice
+/// (OpenRouter) or in a server's own corner (Groq).
+pub(super) fn reported_error(json: &Json) -> Option<Json> {
+    let is_error = |error: &&Json| !matches!(error, Json::Null | Json::Bool(false)) && **error != "";
+    if json.get("error").filter(is_error).is_some() || json.get("object").is_some_and(|kind| kind == "error")
+    {
+        return Some(json.clone());
+    }
+    let inner =
+        ["/choices/0/error", "/x_groq/error"].iter().find_map(|place| json.pointer(place).filter(is_error));
+    inner.map(|error| json!({"error": error}))
 }
 
 /// The response of a whole answer.

@@ -1,6 +1,12 @@
 //! What the tests of every adapter share.
 
-#[cfg(any(feature = "anthropic", feature = "gemini"))]
+#[cfg(any(
+    feature = "anthropic",
+    feature = "gemini",
+    feature = "openai",
+    feature = "ollama",
+    feature = "bedrock"
+))]
 pub(crate) mod bad_input;
 
 use std::error::Error;

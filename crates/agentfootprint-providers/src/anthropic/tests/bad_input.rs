@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::fixtures::{block, cases, end, hello, sse, start, text, text_delta, usage};
 use super::*;
-use crate::testing::bad_input::{Setup, Wire};
+use crate::testing::bad_input::{Wire, contract, set_up, text_frames};
 
 fn error_json(kind: &str, sentence: &str) -> Json {
     json!({"type": "error", "error": {"type": kind, "message": sentence}, "request_id": "req_1"})
@@ -19,17 +19,8 @@ fn wire() -> Wire {
         prefix: "[anthropic] ",
         model: MODEL,
         host: "api.anthropic.com:443",
-        build: |Setup { exchange, base_url, key, deadlines, bounds }| {
-            let mut builder = Anthropic::builder().key(key).deadlines(deadlines).bounds(bounds);
-            if let Some(exchange) = exchange {
-                builder = builder.exchange(exchange);
-            }
-            if let Some(base_url) = base_url {
-                builder = builder.base_url(base_url);
-            }
-            Arc::new(builder.build().unwrap())
-        },
-        plain: hello().to_string(),
+        build: |setup| Arc::new(set_up!(Anthropic::builder(), setup, base_url).build().unwrap()),
+        plain: hello().to_string().into_bytes(),
         streamed: sse(&events),
         error: |status, sentence| {
             let kind = match status {
@@ -39,35 +30,32 @@ fn wire() -> Wire {
                 529 => "overloaded_error",
                 _ => "invalid_request_error",
             };
-            error_json(kind, sentence).to_string()
+            error_json(kind, sentence).to_string().into_bytes()
         },
-        unknown_model: "model: claude-sonnet-9",
+        unknown_model: Some("model: claude-sonnet-9"),
         framed_error: |sentence| sse(&[error_json("overloaded_error", sentence)]),
+        framed_kind: LlmErrorKind::Transient,
+        damaged: text_frames::DAMAGED.map(Vec::from).to_vec(),
+        not_utf8: text_frames::NOT_UTF8.map(Vec::from).to_vec(),
+        open_frame: text_frames::OPEN.to_vec(),
         key_advice: "ANTHROPIC_API_KEY",
         address_advice: "ANTHROPIC_BASE_URL",
+        is_daemon: false,
     }
 }
 
-/// Proves LLM-27, LLM-38.
-#[tokio::test]
-async fn each_status_has_its_kind_and_its_sentence() {
-    wire().statuses().await;
-}
+contract!(super::wire);
 
 /// Proves LLM-30, LLM-31.
 #[tokio::test]
-async fn an_overflow_is_recognised() {
-    wire().overflow("prompt is too long: 205000 tokens > 200000 maximum", Some(200_000), Some(205_000)).await;
-    // Inside a stream too.
+async fn an_overflow_inside_a_stream_is_recognised() {
     let framed = sse(&[error_json("invalid_request_error", "prompt is too long: 3 tokens > 2 maximum")]);
     let error = stream(Answer::ok(framed)).await.1.unwrap();
     assert_eq!(error.kind, LlmErrorKind::ContextWindowExceeded { limit: Some(2), actual: Some(3) });
 }
 
 #[tokio::test]
-async fn a_success_that_is_no_message_says_what_it_is() {
-    wire().not_the_wire().await;
-    // One that ignores `stream` is refused by name.
+async fn an_endpoint_that_ignores_stream_is_refused_by_name() {
     let error = stream(Answer::ok(hello().to_string())).await.1.unwrap();
     assert_eq!(error.kind, LlmErrorKind::UnreadableResponse);
     assert!(
@@ -75,18 +63,11 @@ async fn a_success_that_is_no_message_says_what_it_is() {
     );
 }
 
-/// Proves LLM-11, LLM-15.
-#[test]
-fn a_body_cut_at_every_byte_is_an_answer_or_an_error() {
-    wire().cut_everywhere();
-}
-
 /// Each kind of error a stream can report, after part of the answer and before it.
 ///
 /// Proves LLM-55.
 #[tokio::test]
 async fn an_error_inside_a_stream_is_typed_by_the_vendors_word() {
-    wire().error_in_stream(LlmErrorKind::Transient).await;
     use LlmErrorKind as K;
     for (word, kind) in [
         ("overloaded_error", K::Transient),
@@ -116,53 +97,6 @@ async fn an_error_inside_a_stream_is_typed_by_the_vendors_word() {
     assert!(!error.retryable());
 }
 
-/// Proves LLM-15, LLM-18.
-#[tokio::test]
-async fn bytes_that_are_not_utf8_are_refused() {
-    wire().invalid_utf8().await;
-}
-
-/// Proves LLM-19.
-#[tokio::test]
-async fn a_frame_of_a_hundred_megabytes_is_refused_at_its_bound() {
-    wire().huge_frame().await;
-}
-
-#[tokio::test]
-async fn an_unreachable_host_is_named_with_the_fix() {
-    wire().unreachable().await;
-}
-
-/// Proves LLM-15.
-#[tokio::test]
-async fn a_stream_over_a_real_connection() {
-    wire().over_the_network().await;
-}
-
-/// Proves LLM-36, LLM-180.
-#[tokio::test(start_paused = true)]
-async fn each_phase_has_its_deadline_and_names_its_option() {
-    wire().deadlines().await;
-}
-
-/// Proves LLM-37.
-#[tokio::test(start_paused = true)]
-async fn cancelling_in_any_phase_is_an_abort_within_one_poll() {
-    wire().cancelled().await;
-}
-
-/// Proves LLM-28.
-#[tokio::test]
-async fn the_key_appears_in_no_text_of_any_failure() {
-    wire().secrecy().await;
-}
-
-/// Proves LLM-39, LLM-41.
-#[tokio::test]
-async fn keys_that_cannot_be_had_are_refused_before_sending() {
-    wire().no_key().await;
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -173,11 +107,6 @@ proptest! {
     ) {
         let cases = cases();
         wire().split(&sse(&cases[at % cases.len()].events), &sizes, crlf);
-    }
-
-    #[test]
-    fn arbitrary_bodies_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), json in "[\\[\\]{}\":,a-z0-9 ]{0,80}") {
-        wire().arbitrary(&bytes, &json);
     }
 
     /// Events in any order, some of them twice.

@@ -6,16 +6,16 @@ use footprint::value::Value;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::http::contract::answer_of;
+use crate::testing::answer_of;
 
 async fn complete(body: Json) -> LlmResponse {
-    subject().complete(Answer::ok(body.to_string())).await.unwrap()
+    wire().complete(Answer::ok(body.to_string())).await.unwrap()
 }
 
 async fn stream(parts: Vec<(&'static str, Json)>, reason: &str) -> LlmResponse {
     let mut parts = parts;
     parts.extend(end(reason));
-    let (chunks, error) = subject().stream(Answer::in_pieces(&events(&parts), 7)).await;
+    let (chunks, error) = wire().stream(Answer::in_pieces(&events(&parts), 7)).await;
     assert!(error.is_none(), "{error:?}");
     answer_of(&chunks)
 }
@@ -45,9 +45,9 @@ async fn counts_and_stops() {
     }
     let identified = Answer::ok(plain(json!([{"text": "x"}]), "end_turn").to_string())
         .with_header("x-amzn-requestid", "req-1");
-    assert_eq!(subject().complete(identified).await.unwrap().provider_ref.as_deref(), Some("req-1"));
-    let identified = Answer::ok(subject().streamed).with_header("x-amzn-requestid", "req-2");
-    let (chunks, _) = subject().stream(identified).await;
+    assert_eq!(wire().complete(identified).await.unwrap().provider_ref.as_deref(), Some("req-1"));
+    let identified = Answer::ok(wire().streamed).with_header("x-amzn-requestid", "req-2");
+    let (chunks, _) = wire().stream(identified).await;
     assert_eq!(answer_of(&chunks).provider_ref.as_deref(), Some("req-2"));
 }
 
@@ -96,11 +96,11 @@ async fn a_call_that_was_never_closed_is_none() {
         delta(0, json!({"toolUse": {"input": "{\"a\""}})),
     ];
     parts.extend(end("tool_use"));
-    let error = subject().stream(Answer::ok(events(&parts))).await.1.unwrap();
+    let error = wire().stream(Answer::ok(events(&parts))).await.1.unwrap();
     assert_eq!(error.kind, LlmErrorKind::ToolUseLost);
     assert_eq!(error.record_code(), Some("BEDROCK_STREAM_TOOLUSE_LOST"));
     let body = plain(json!([{"text": "Let me see."}]), "tool_use").to_string();
-    assert_eq!(subject().complete(Answer::ok(body)).await.unwrap_err().kind, LlmErrorKind::ToolUseLost);
+    assert_eq!(wire().complete(Answer::ok(body)).await.unwrap_err().kind, LlmErrorKind::ToolUseLost);
 }
 
 /// Proves LLM-16.
@@ -205,16 +205,16 @@ async fn exceptions_inside_a_stream_mean_what_they_mean_as_a_status() {
         ("somethingNewException", LlmErrorKind::StreamBroken { delivered: false }),
     ] {
         let bytes = exception(name, &json!({"message": "it happened"}));
-        let error = subject().stream(Answer::ok(bytes)).await.1.unwrap();
+        let error = wire().stream(Answer::ok(bytes)).await.1.unwrap();
         assert_eq!((&error.kind, error.code.as_deref()), (&kind, Some(name)));
         assert!(error.to_string().contains("it happened"));
     }
     let long =
         exception("validationException", &json!({"message": "Input is too long for requested model."}));
-    let error = subject().stream(Answer::ok(long)).await.1.unwrap();
+    let error = wire().stream(Answer::ok(long)).await.1.unwrap();
     assert_eq!(error.kind, LlmErrorKind::ContextWindowExceeded { limit: None, actual: None });
     let fault = frame(&[(":message-type", "error"), (":error-code", "Fault"), (":error-message", "bad")], "");
-    let error = subject().stream(Answer::ok(fault)).await.1.unwrap();
+    let error = wire().stream(Answer::ok(fault)).await.1.unwrap();
     assert_eq!(
         (error.code.as_deref(), &error.kind),
         (Some("Fault"), &LlmErrorKind::StreamBroken { delivered: false })
@@ -248,11 +248,11 @@ async fn names_of_errors() {
             "ValidationException",
         ),
     ] {
-        let error = subject().complete(answer).await.unwrap_err();
+        let error = wire().complete(answer).await.unwrap_err();
         assert_eq!((&error.kind, error.code.as_deref()), (&kind, Some(code)));
     }
     let typed = json!({"__type": "com.amazon.coral.service#UnrecognizedClientException", "Message": "no"});
-    let error = subject().complete(Answer::new(403, typed.to_string())).await.unwrap_err();
+    let error = wire().complete(Answer::new(403, typed.to_string())).await.unwrap_err();
     assert_eq!(error.code.as_deref(), Some("UnrecognizedClientException"));
 }
 
@@ -266,12 +266,12 @@ async fn an_event_that_is_not_this_wire_is_an_error() {
         ("contentBlockDelta", json!({"contentBlockIndex": 0, "delta": {"reasoningContent": {"text": 7}}})),
         ("messageStop", json!({})),
     ] {
-        let (_, error) = subject().stream(Answer::ok(events(std::slice::from_ref(&bad)))).await;
+        let (_, error) = wire().stream(Answer::ok(events(std::slice::from_ref(&bad)))).await;
         assert!(matches!(error.unwrap().kind, LlmErrorKind::UnreadableFrame), "{bad:?}");
     }
     let damaged = frame(&[(":message-type", "event"), (":event-type", "metadata")], "{\"x\":");
     assert!(matches!(
-        subject().stream(Answer::ok(damaged)).await.1.unwrap().kind,
+        wire().stream(Answer::ok(damaged)).await.1.unwrap().kind,
         LlmErrorKind::UnreadableFrame
     ));
 }

@@ -4,14 +4,15 @@ mod requests;
 
 use std::sync::Arc;
 
-use agentfootprint_core::llm::{CallCx, LlmProvider, LlmRequest};
+use agentfootprint_core::llm::{CallCx, LlmErrorKind, LlmProvider, LlmRequest};
 use serde_json::{Value as Json, json};
 
 use super::{Bedrock, BedrockBuilder};
 use crate::EnvVars;
 use crate::frames::event_stream::testing::{event, exception, frame, prelude};
-use crate::http::contract::{CANARY, Subject};
 use crate::http::testing::{Answer, Scripted};
+use crate::testing::KEY;
+use crate::testing::bad_input::{Wire, contract, set_up};
 
 pub(super) const CLAUDE: &str = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
@@ -24,7 +25,7 @@ pub(super) fn keyless(answers: impl IntoIterator<Item = Answer>) -> (BedrockBuil
 
 pub(super) fn builder(answers: impl IntoIterator<Item = Answer>) -> (BedrockBuilder, Arc<Scripted>) {
     let (builder, exchange) = keyless(answers);
-    (builder.key(CANARY), exchange)
+    (builder.key(KEY), exchange)
 }
 
 /// A plain answer.
@@ -67,48 +68,39 @@ pub(super) fn end(reason: &str) -> [(&'static str, Json); 2] {
     ]
 }
 
-pub(super) fn subject() -> Subject {
+pub(super) fn wire() -> Wire {
     let mut whole = vec![
         ("messageStart", json!({"role": "assistant"})),
         delta(0, json!({"text": "Grüß dich,"})),
         delta(0, json!({"text": " 世界 😀"})),
         stop(0),
     ];
-    let error = json!({"message": format!("the model died {CANARY}")});
-    let error_inside = [events(&whole[..2]), exception("modelStreamErrorException", &error)].concat();
     whole.extend(end("end_turn"));
-    Subject {
-        build: |exchange| {
-            Arc::new(Bedrock::builder().region("us-east-1").key(CANARY).exchange(exchange).build().unwrap())
-        },
+    let block_delta =
+        |payload: &[u8]| frame(&[(":message-type", "event"), (":event-type", "contentBlockDelta")], payload);
+    Wire {
+        prefix: "[bedrock] ",
         model: "amazon.nova-lite-v1:0",
+        host: "bedrock-runtime.us-east-1.amazonaws.com:443",
+        build: |setup| {
+            Arc::new(set_up!(Bedrock::builder().region("us-east-1"), setup, endpoint).build().unwrap())
+        },
         plain: plain(json!([{"text": "Grüß dich, 世界 😀"}]), "end_turn").to_string().into_bytes(),
         streamed: events(&whole),
-        error_body: |sentence| json!({"message": sentence}).to_string().into_bytes(),
-        error_inside,
+        error: |_, sentence| json!({"message": sentence}).to_string().into_bytes(),
+        unknown_model: Some("The provided model identifier is invalid."),
+        framed_error: |sentence| exception("modelStreamErrorException", &json!({"message": sentence})),
+        framed_kind: LlmErrorKind::Transient,
+        damaged: vec![block_delta(b"{\"a\": ["), block_delta(b"7"), block_delta(b"canary")],
+        not_utf8: vec![block_delta(b"\xff"), block_delta(b"{\"delta\":{\"text\":\"\xe4\xb8\"}}")],
         open_frame: prelude(100 << 20),
-        not_utf8: frame(&[(":message-type", "event"), (":event-type", "contentBlockDelta")], [0xff]),
-        key_word: "AWS_BEARER_TOKEN_BEDROCK",
+        key_advice: "AWS_BEARER_TOKEN_BEDROCK",
+        address_advice: "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+        is_daemon: false,
     }
 }
 
-/// Proves LLM-11, LLM-14, LLM-15, LLM-18, LLM-19, LLM-28, LLM-38.
-#[tokio::test]
-async fn bad_input_is_a_typed_error_everywhere() {
-    // Splits and cuts run on a runtime of their own.
-    tokio::task::spawn_blocking(|| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(subject().keeps_the_contract());
-    })
-    .await
-    .unwrap();
-}
-
-/// Proves LLM-36, LLM-37.
-#[tokio::test(start_paused = true)]
-async fn stalls_and_cancellation() {
-    subject().ends_a_stalled_stream().await;
-}
+contract!(super::wire);
 
 /// The body of a request, and the request as sent.
 pub(super) async fn sent(

@@ -8,7 +8,7 @@ use agentfootprint_record::message::{Message, ThinkingBlock, ToolCall};
 use footprint::value;
 
 use super::*;
-use crate::http::contract::assert_clean;
+use crate::testing::assert_clean;
 
 fn call(id: &str) -> ToolCall {
     ToolCall::new(id, "weather", value!({"city": "Oslo"}).as_object().unwrap().clone())

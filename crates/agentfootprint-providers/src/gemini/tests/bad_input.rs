@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::fixtures::{answer, cases, chunk, hello, sse};
 use super::*;
-use crate::testing::bad_input::{Setup, Wire};
+use crate::testing::bad_input::{Wire, contract, set_up, text_frames};
 
 fn error_json(status: u16, sentence: &str) -> Json {
     let word = match status {
@@ -30,31 +30,23 @@ fn wire() -> Wire {
         prefix: "[gemini] ",
         model: MODEL,
         host: "generativelanguage.googleapis.com:443",
-        build: |Setup { exchange, base_url, key, deadlines, bounds }| {
-            let mut builder = Gemini::builder().key(key).deadlines(deadlines).bounds(bounds);
-            if let Some(exchange) = exchange {
-                builder = builder.exchange(exchange);
-            }
-            if let Some(base_url) = base_url {
-                builder = builder.base_url(base_url);
-            }
-            Arc::new(builder.build().unwrap())
-        },
-        plain: hello().to_string(),
+        build: |setup| Arc::new(set_up!(Gemini::builder(), setup, base_url).build().unwrap()),
+        plain: hello().to_string().into_bytes(),
         streamed: sse(&chunks),
-        error: |status, sentence| error_json(status, sentence).to_string(),
-        unknown_model: "models/gemini-9 is not found for API version v1beta",
+        error: |status, sentence| error_json(status, sentence).to_string().into_bytes(),
+        unknown_model: Some("models/gemini-9 is not found for API version v1beta"),
         framed_error: |sentence| sse(&[error_json(503, sentence)]),
+        framed_kind: LlmErrorKind::Transient,
+        damaged: text_frames::DAMAGED.map(Vec::from).to_vec(),
+        not_utf8: text_frames::NOT_UTF8.map(Vec::from).to_vec(),
+        open_frame: text_frames::OPEN.to_vec(),
         key_advice: "GEMINI_API_KEY",
         address_advice: "base_url",
+        is_daemon: false,
     }
 }
 
-/// Proves LLM-27, LLM-38.
-#[tokio::test]
-async fn each_status_has_its_kind_and_its_sentence() {
-    wire().statuses().await;
-}
+contract!(super::wire);
 
 /// What Google says only in the details of an error.
 ///
@@ -96,7 +88,7 @@ async fn details_tell_a_wrong_key_and_a_wait() {
 
 /// Proves LLM-30, LLM-31.
 #[tokio::test]
-async fn an_overflow_is_recognised() {
+async fn an_overflow_in_googles_words_is_recognised() {
     let wire = wire();
     let sentence = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).";
     wire.overflow(sentence, Some(1_048_576), Some(1_200_000)).await;
@@ -105,8 +97,7 @@ async fn an_overflow_is_recognised() {
 }
 
 #[tokio::test]
-async fn a_success_that_is_no_answer_says_what_it_is() {
-    wire().not_the_wire().await;
+async fn a_success_that_holds_an_error_or_only_counts_says_what_it_is() {
     // An error with a success status has the status it states.
     let inside = error_json(429, "slow down").to_string();
     let error = complete(Answer::ok(inside)).await.unwrap_err();
@@ -118,10 +109,8 @@ async fn a_success_that_is_no_answer_says_what_it_is() {
 
 /// Proves LLM-11, LLM-15.
 #[test]
-fn a_body_cut_at_every_byte_is_an_answer_or_an_error() {
+fn a_growing_list_cut_at_every_byte_is_an_answer_or_an_error() {
     let mut wire = wire();
-    wire.cut_everywhere();
-    // The same as a growing list.
     let list =
         json!([chunk(json!([{"text": "Grüß dich,"}])), answer(json!([{"text": " 世界 😀"}]), json!("STOP"))]);
     wire.streamed = list.to_string().into_bytes();
@@ -130,7 +119,6 @@ fn a_body_cut_at_every_byte_is_an_answer_or_an_error() {
 
 #[tokio::test]
 async fn an_error_inside_a_stream_is_typed_by_its_status() {
-    wire().error_in_stream(LlmErrorKind::Transient).await;
     use LlmErrorKind as K;
     for (status, kind) in [
         (400, K::InvalidRequest),
@@ -153,53 +141,6 @@ async fn an_error_inside_a_stream_is_typed_by_its_status() {
     assert!(!error.retryable());
 }
 
-/// Proves LLM-15, LLM-18.
-#[tokio::test]
-async fn bytes_that_are_not_utf8_are_refused() {
-    wire().invalid_utf8().await;
-}
-
-/// Proves LLM-19.
-#[tokio::test]
-async fn a_frame_of_a_hundred_megabytes_is_refused_at_its_bound() {
-    wire().huge_frame().await;
-}
-
-#[tokio::test]
-async fn an_unreachable_host_is_named_with_the_fix() {
-    wire().unreachable().await;
-}
-
-/// Proves LLM-15.
-#[tokio::test]
-async fn a_stream_over_a_real_connection() {
-    wire().over_the_network().await;
-}
-
-/// Proves LLM-36, LLM-180.
-#[tokio::test(start_paused = true)]
-async fn each_phase_has_its_deadline_and_names_its_option() {
-    wire().deadlines().await;
-}
-
-/// Proves LLM-37.
-#[tokio::test(start_paused = true)]
-async fn cancelling_in_any_phase_is_an_abort_within_one_poll() {
-    wire().cancelled().await;
-}
-
-/// Proves LLM-28.
-#[tokio::test]
-async fn the_key_appears_in_no_text_of_any_failure() {
-    wire().secrecy().await;
-}
-
-/// Proves LLM-39, LLM-41.
-#[tokio::test]
-async fn keys_that_cannot_be_had_are_refused_before_sending() {
-    wire().no_key().await;
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -212,10 +153,5 @@ proptest! {
         let chunks = &cases[at % cases.len()].chunks;
         let body = if list { serde_json::to_vec_pretty(chunks).unwrap() } else { sse(chunks) };
         wire().split(&body, &sizes, crlf);
-    }
-
-    #[test]
-    fn arbitrary_bodies_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), json in "[\\[\\]{}\":,a-z0-9 ]{0,80}") {
-        wire().arbitrary(&bytes, &json);
     }
 }

@@ -7,13 +7,13 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::MalformedArgs;
-use crate::http::contract::answer_of;
+use crate::testing::answer_of;
 
 /// The same answer through both doors.
 async fn both(message: Json, reason: &str) -> LlmResponse {
     let plain = plain(message, reason);
-    let answer = subject().complete(Answer::ok(plain.to_string())).await.unwrap();
-    let (chunks, error) = subject().stream(Answer::ok(lines(&[plain]))).await;
+    let answer = wire().complete(Answer::ok(plain.to_string())).await.unwrap();
+    let (chunks, error) = wire().stream(Answer::ok(lines(&[plain]))).await;
     assert!(error.is_none());
     let streamed = answer_of(&chunks);
     let without_ids = |mut response: LlmResponse| {
@@ -48,11 +48,11 @@ async fn counts_stops_and_who_served() {
 #[tokio::test]
 async fn what_was_not_counted_is_not_a_zero() {
     let silent = json!({"message": {"content": " \n"}, "done": true});
-    let answer = subject().complete(Answer::ok(silent.to_string())).await.unwrap();
+    let answer = wire().complete(Answer::ok(silent.to_string())).await.unwrap();
     assert!(!answer.usage.is_measured());
     assert_eq!((answer.content.as_str(), &answer.stop_reason), (" \n", &StopReason::Stop));
     let cached = json!({"message": {"content": "x"}, "done": true, "eval_count": 4});
-    let answer = subject().complete(Answer::ok(cached.to_string())).await.unwrap();
+    let answer = wire().complete(Answer::ok(cached.to_string())).await.unwrap();
     assert_eq!(answer.usage, Usage::new(0, 4));
 }
 
@@ -84,7 +84,7 @@ async fn unreadable_arguments_can_be_refused() {
     let body = plain(json!({"content": "", "tool_calls": [call("f", json!("{\"a\": \"it beg"))]}), "length");
     let (builder, _) = builder([Answer::ok(body.to_string())]);
     let strict = builder.malformed_args(MalformedArgs::Refuse).build().unwrap();
-    let error = strict.complete(&subject().request(), &CallCx::detached()).await.unwrap_err();
+    let error = strict.complete(&wire().request(), &CallCx::detached()).await.unwrap_err();
     assert!(matches!(error.kind, LlmErrorKind::MalformedToolArgs { raw_length: 13, .. }), "{error:?}");
     assert_eq!(error.record_code(), Some("OLLAMA_MALFORMED_TOOL_ARGS"));
     assert!(error.to_string().contains("max_tokens") && !error.to_string().contains("it beg"), "{error}");
@@ -103,7 +103,7 @@ async fn a_stream_with_thinking_text_and_calls_on_several_lines() {
         line(json!({"content": "", "tool_calls": [call("weather", json!({"city": "Rome"}))]})),
         plain(json!({"content": ""}), "stop"),
     ]);
-    let (chunks, error) = subject().stream(Answer::in_pieces(&body, 5)).await;
+    let (chunks, error) = wire().stream(Answer::in_pieces(&body, 5)).await;
     assert!(error.is_none());
     assert_eq!(chunks.len(), 4, "two thoughts, one text, Done");
     let answer = answer_of(&chunks);
@@ -134,7 +134,7 @@ async fn a_line_that_is_not_this_wire_is_an_error() {
     ] {
         let body = [lines(&[line(json!({"content": "a"}))]), format!("{bad}\n").into_bytes()].concat();
         let body = [body, lines(&[plain(json!({"content": "z"}), "stop")])].concat();
-        let (chunks, error) = subject().stream(Answer::ok(body)).await;
+        let (chunks, error) = wire().stream(Answer::ok(body)).await;
         assert_eq!(chunks.len(), 1, "{bad}");
         assert!(matches!(error.unwrap().kind, LlmErrorKind::UnreadableFrame), "{bad}");
     }

@@ -4,19 +4,20 @@ mod requests;
 
 use std::sync::Arc;
 
-use agentfootprint_core::llm::{CallCx, LlmProvider, LlmRequest};
+use agentfootprint_core::llm::{CallCx, LlmErrorKind, LlmProvider, LlmRequest};
 use serde_json::{Value as Json, json};
 
 use super::{Ollama, OllamaBuilder};
 use crate::EnvVars;
-use crate::http::contract::{CANARY, Subject};
 use crate::http::testing::{Answer, Scripted};
+use crate::testing::KEY;
+use crate::testing::bad_input::{Wire, contract, set_up};
 
 /// An Ollama answered by a script.
 pub(super) fn builder(answers: impl IntoIterator<Item = Answer>) -> (OllamaBuilder, Arc<Scripted>) {
     let exchange = Scripted::new(answers);
     let nothing_set = EnvVars::from_pairs([("A", "b")]);
-    (Ollama::builder().env(nothing_set).key(CANARY).exchange(exchange.clone()), exchange)
+    (Ollama::builder().env(nothing_set).key(KEY).exchange(exchange.clone()), exchange)
 }
 
 /// A plain answer.
@@ -36,41 +37,35 @@ pub(super) fn lines(lines: &[Json]) -> Vec<u8> {
     lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
 }
 
-pub(super) fn subject() -> Subject {
+pub(super) fn wire() -> Wire {
     let end = plain(json!({"role": "assistant", "content": ""}), "stop");
     let text = |text: &str| line(json!({"role": "assistant", "content": text}));
-    Subject {
-        build: |exchange| Arc::new(Ollama::builder().key(CANARY).exchange(exchange).build().unwrap()),
+    Wire {
+        prefix: "[ollama] ",
         model: "llama3.2",
+        host: "localhost:11434",
+        build: |setup| {
+            let nothing_set = EnvVars::from_pairs([("A", "b")]);
+            Arc::new(set_up!(Ollama::builder().env(nothing_set), setup, base_url).build().unwrap())
+        },
         plain: plain(json!({"role": "assistant", "content": "Grüß dich, 世界 😀"}), "stop")
             .to_string()
             .into_bytes(),
         streamed: lines(&[text("Grüß dich,"), text(" 世界 😀"), end]),
-        error_body: |sentence| json!({"error": sentence}).to_string().into_bytes(),
-        error_inside: lines(&[text("So far"), json!({"error": format!("runner died {CANARY}")})]),
+        error: |_, sentence| json!({"error": sentence}).to_string().into_bytes(),
+        unknown_model: None,
+        framed_error: |sentence| lines(&[json!({"error": sentence})]),
+        framed_kind: LlmErrorKind::StreamBroken { delivered: true },
+        damaged: [&b"{\"a\": [\n"[..], b"7\n", b"canary\n"].map(Vec::from).to_vec(),
+        not_utf8: [&b"{\"message\":{\"content\":\"\xff\"}}\n"[..], b"\xf0\x9f\x98\n"].map(Vec::from).to_vec(),
         open_frame: b"{\"message\":{\"content\":\"".to_vec(),
-        not_utf8: b"{\"message\":{\"content\":\"\xff\"}}\n".to_vec(),
-        key_word: ".key(",
+        key_advice: ".key(",
+        address_advice: "OLLAMA_HOST",
+        is_daemon: true,
     }
 }
 
-/// Proves LLM-11, LLM-14, LLM-15, LLM-18, LLM-19, LLM-28, LLM-38.
-#[tokio::test]
-async fn bad_input_is_a_typed_error_everywhere() {
-    // Splits and cuts run on a runtime of their own.
-    tokio::task::spawn_blocking(|| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(subject().keeps_the_contract());
-    })
-    .await
-    .unwrap();
-}
-
-/// Proves LLM-36, LLM-37.
-#[tokio::test(start_paused = true)]
-async fn stalls_and_cancellation() {
-    subject().ends_a_stalled_stream().await;
-}
+contract!(super::wire);
 
 pub(super) async fn sent(request: &LlmRequest, builder: impl FnOnce(OllamaBuilder) -> OllamaBuilder) -> Json {
     let answer = plain(json!({"content": "x"}), "stop").to_string();

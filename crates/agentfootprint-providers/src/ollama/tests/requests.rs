@@ -109,13 +109,13 @@ async fn a_forced_tool_is_refused_before_anything_is_sent() {
 async fn a_key_goes_into_its_header_and_no_text() {
     let answer = plain(json!({"content": "x"}), "stop").to_string();
     let (builder, exchange) = builder([Answer::ok(answer)]);
-    assert!(!format!("{builder:?}").contains(CANARY));
+    assert!(!format!("{builder:?}").contains(KEY));
     let provider = builder.build().unwrap();
-    assert!(!format!("{provider:?}").contains(CANARY));
-    provider.complete(&subject().request(), &CallCx::detached()).await.unwrap();
+    assert!(!format!("{provider:?}").contains(KEY));
+    provider.complete(&wire().request(), &CallCx::detached()).await.unwrap();
     let sent = &exchange.requests()[0];
-    assert_eq!(sent.headers["authorization"], format!("Bearer {CANARY}"));
-    assert!(!format!("{sent:?} {:?}", sent.headers).contains(CANARY));
+    assert_eq!(sent.headers["authorization"], format!("Bearer {KEY}"));
+    assert!(!format!("{sent:?} {:?}", sent.headers).contains(KEY));
 }
 
 /// Counts warnings.
@@ -151,8 +151,8 @@ fn an_unset_context_is_warned_about_once() {
         };
         let provider = builder.build().unwrap();
         for _ in 0..2 {
-            let request = subject().request();
-            crate::http::contract::now(provider.complete(&request, &CallCx::detached())).unwrap();
+            let request = wire().request();
+            crate::testing::now(provider.complete(&request, &CallCx::detached())).unwrap();
         }
         assert_eq!(count.load(std::sync::atomic::Ordering::SeqCst), expected);
     }

@@ -10,8 +10,9 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::OpenAi;
-use crate::http::contract::{CANARY, Subject, answer_of};
 use crate::http::testing::{Answer, Scripted};
+use crate::testing::bad_input::{Wire, contract, set_up, text_frames};
+use crate::testing::{KEY, answer_of};
 
 fn usage() -> Json {
     json!({
@@ -41,44 +42,34 @@ fn text_delta(text: &str) -> Json {
     json!({"type": "response.output_text.delta", "output_index": 0, "delta": text})
 }
 
-fn subject() -> Subject {
+fn wire() -> Wire {
     let whole = answer(json!([message("Grüß dich, 世界 😀")]));
     let created = json!({"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "output": []}});
-    let error = json!({"type": "error", "code": "odd", "message": format!("it died {CANARY}")});
-    Subject {
-        build: |exchange| {
-            Arc::new(OpenAi::builder().key(CANARY).exchange(exchange).build_responses().unwrap())
-        },
+    Wire {
+        prefix: "[openai] ",
         model: "gpt-5-mini",
+        host: "api.openai.com:443",
+        build: |setup| Arc::new(set_up!(OpenAi::builder(), setup, base_url).build_responses().unwrap()),
         plain: whole.to_string().into_bytes(),
         streamed: sse(&[created, text_delta("Grüß dich,"), text_delta(" 世界 😀"), completed(&whole)]),
-        error_body: |sentence| json!({"error": {"message": sentence, "code": "x"}}).to_string().into_bytes(),
-        error_inside: sse(&[text_delta("So far"), error]),
-        open_frame: b"data: {\"delta\":\"".to_vec(),
-        not_utf8: b"data: \xff\n\n".to_vec(),
-        key_word: "OPENAI_API_KEY",
+        error: |_, sentence| json!({"error": {"message": sentence, "code": "x"}}).to_string().into_bytes(),
+        unknown_model: Some("The model `gpt-9` does not exist or you do not have access to it."),
+        framed_error: |sentence| sse(&[json!({"type": "error", "code": "odd", "message": sentence})]),
+        framed_kind: LlmErrorKind::StreamBroken { delivered: true },
+        damaged: text_frames::DAMAGED.map(Vec::from).to_vec(),
+        not_utf8: text_frames::NOT_UTF8.map(Vec::from).to_vec(),
+        open_frame: text_frames::OPEN.to_vec(),
+        key_advice: "OPENAI_API_KEY",
+        address_advice: "base_url",
+        is_daemon: false,
     }
 }
 
-/// Proves LLM-11, LLM-14, LLM-15, LLM-18, LLM-19, LLM-28.
-#[tokio::test]
-async fn bad_input_is_a_typed_error_everywhere() {
-    tokio::task::spawn_blocking(|| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(subject().keeps_the_contract());
-    })
-    .await
-    .unwrap();
-}
-
-#[tokio::test(start_paused = true)]
-async fn stalls_and_cancellation() {
-    subject().ends_a_stalled_stream().await;
-}
+contract!(super::wire);
 
 /// The same answer through both doors, the stream bringing items one by one.
 async fn both(whole: Json) -> LlmResponse {
-    let plain = subject().complete(Answer::ok(whole.to_string())).await.unwrap();
+    let plain = wire().complete(Answer::ok(whole.to_string())).await.unwrap();
     let items = whole["output"].as_array().unwrap();
     let mut events: Vec<Json> = (0..)
         .zip(items)
@@ -87,7 +78,7 @@ async fn both(whole: Json) -> LlmResponse {
     let mut bare = whole.clone();
     bare["output"] = json!([]);
     events.push(completed(&bare));
-    let (chunks, error) = subject().stream(Answer::ok(sse(&events))).await;
+    let (chunks, error) = wire().stream(Answer::ok(sse(&events))).await;
     assert!(error.is_none(), "{error:?}");
     assert_eq!(answer_of(&chunks), plain);
     plain
@@ -144,8 +135,8 @@ async fn reasoning_goes_round() {
     request.max_tokens = Some(99);
     request.tool_choice = Some(ToolChoice::Tool { name: "f".into() });
     let exchange = Scripted::new([Answer::ok(answer(json!([message("x")])).to_string())]);
-    let provider = OpenAi::builder().key(CANARY).exchange(exchange.clone()).build_responses().unwrap();
-    assert!(!format!("{provider:?}").contains(CANARY));
+    let provider = OpenAi::builder().key(KEY).exchange(exchange.clone()).build_responses().unwrap();
+    assert!(!format!("{provider:?}").contains(KEY));
     let sent_tools = provider.complete(&request, &CallCx::detached()).await.unwrap().wire_manifest.unwrap();
     assert_eq!(sent_tools.tool_names.len(), 1);
     assert_eq!(exchange.requests()[0].url.as_str(), "https://api.openai.com/v1/responses");
@@ -173,14 +164,14 @@ async fn reasoning_goes_round() {
 async fn what_fails_inside_and_what_cannot_be_said() {
     let failed =
         json!({"status": "failed", "error": {"code": "server_error", "message": "it broke"}, "output": []});
-    let error = subject().complete(Answer::ok(failed.to_string())).await.unwrap_err();
+    let error = wire().complete(Answer::ok(failed.to_string())).await.unwrap_err();
     assert_eq!((&error.kind, error.code.as_deref()), (&LlmErrorKind::Transient, Some("server_error")));
     let events = sse(&[json!({"type": "response.failed", "response": failed})]);
-    assert_eq!(subject().stream(Answer::ok(events)).await.1.unwrap().kind, LlmErrorKind::Transient);
+    assert_eq!(wire().stream(Answer::ok(events)).await.1.unwrap().kind, LlmErrorKind::Transient);
     let mut request = LlmRequest::new("gpt-5").user("hi");
     request.stop = vec!["END".into()].into();
     let exchange = Scripted::new([]);
-    let provider = OpenAi::builder().key(CANARY).exchange(exchange.clone()).build_responses().unwrap();
+    let provider = OpenAi::builder().key(KEY).exchange(exchange.clone()).build_responses().unwrap();
     let error = provider.complete(&request, &CallCx::detached()).await.unwrap_err();
     assert!(error.refused_before_send() && error.to_string().contains("stop sequences"), "{error}");
     assert!(exchange.requests().is_empty());

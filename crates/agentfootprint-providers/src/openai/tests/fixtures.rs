@@ -236,6 +236,112 @@ pub(super) fn cases() -> Vec<Case> {
             ],
         ),
         case(
+            "both forms of one call",
+            completion(
+                json!({"function_call": {"name": "f", "arguments": "{}"}, "tool_calls": [call("c1", "f", "{}")]}),
+                "tool_calls",
+                usage(),
+            ),
+            vec![
+                frame(
+                    json!({"function_call": {"name": "f", "arguments": "{}"}, "tool_calls": [
+                        {"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{}"}}
+                    ]}),
+                    Some("tool_calls"),
+                ),
+                usage_frame(usage()),
+            ],
+        ),
+        case(
+            "reasoning in the details alone",
+            completion(
+                json!({"content": "4", "reasoning": null, "reasoning_details": [
+                    {"type": "reasoning.text", "text": "two and "}, {"type": "reasoning.summary", "summary": "two"},
+                    {"type": "reasoning.encrypted", "data": "gAAA"}
+                ]}),
+                "stop",
+                usage(),
+            ),
+            vec![
+                frame(json!({"reasoning_details": [{"type": "reasoning.text", "text": "two and "}]}), None),
+                frame(json!({"reasoning_details": [{"type": "reasoning.summary", "summary": "two"}]}), None),
+                frame(json!({"reasoning_details": [{"type": "reasoning.encrypted", "data": "gAAA"}]}), None),
+                frame(json!({"content": "4"}), Some("stop")),
+                usage_frame(usage()),
+            ],
+        ),
+        case(
+            "usage in the server's own corner",
+            json!({"id": "chatcmpl-1", "choices": [{"message": {"content": "x"}, "finish_reason": "stop"}], "x_groq": {"usage": usage()}}),
+            vec![json!({
+                "id": "chatcmpl-1", "choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}],
+                "x_groq": {"id": "req", "usage": usage()}
+            })],
+        ),
+        case(
+            "usage in the choice, and null beside it",
+            json!({"choices": [{"message": {"content": "x"}, "finish_reason": "stop", "usage": usage()}], "usage": null}),
+            vec![
+                json!({"choices": [{"delta": {"content": "x"}, "finish_reason": null}], "usage": null}),
+                json!({"choices": [{"delta": {}, "finish_reason": "stop", "usage": usage()}], "usage": null}),
+            ],
+        ),
+        case(
+            "usage that grows with every frame",
+            completion(json!({"content": "xy"}), "stop", usage()),
+            vec![
+                json!({"id": "chatcmpl-1", "choices": [{"delta": {"content": "x"}}], "usage": {"prompt_tokens": 100, "completion_tokens": 1}}),
+                json!({"id": "chatcmpl-1", "choices": [{"delta": {"content": "y"}, "finish_reason": "stop"}], "usage": usage()}),
+            ],
+        ),
+        case(
+            "a refusal and thinking among the parts",
+            completion(
+                json!({"content": [
+                    {"type": "reasoning", "text": "hm"}, {"type": "thinking", "thinking": "m"},
+                    {"type": "refusal", "refusal": "No."}, {"type": "image_url", "image_url": {"url": "x"}}
+                ]}),
+                "stop",
+                usage(),
+            ),
+            vec![
+                frame(
+                    json!({"content": [{"type": "reasoning", "text": "hm"}, {"type": "thinking", "thinking": "m"}]}),
+                    None,
+                ),
+                frame(json!({"content": [{"type": "refusal", "refusal": "No."}]}), Some("stop")),
+                usage_frame(usage()),
+            ],
+        ),
+        case(
+            "arguments that are a list",
+            completion(
+                json!({"tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": []}}]}),
+                "stop",
+                usage(),
+            ),
+            vec![
+                frame(
+                    json!({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "f", "arguments": []}}]}),
+                    None,
+                ),
+                frame(json!({}), Some("stop")),
+                usage_frame(usage()),
+            ],
+        ),
+        case(
+            "no delta, no choices, no content",
+            completion(json!({"role": "assistant"}), "stop", usage()),
+            vec![
+                json!({"id": "chatcmpl-1", "choices": null}),
+                json!({"id": "chatcmpl-1"}),
+                json!({"choices": [{"index": 0, "delta": null}]}),
+                json!({"choices": [{"index": 0, "finish_reason": ""}]}),
+                json!({"choices": [{"index": 0, "finish_reason": "stop"}]}),
+                usage_frame(usage()),
+            ],
+        ),
+        case(
             "content in parts",
             completion(
                 json!({"content": [
@@ -254,4 +360,27 @@ pub(super) fn cases() -> Vec<Case> {
             ],
         ),
     ]
+}
+
+/// The older form of a call, which has no id: one is made up, another at each door.
+pub(super) fn older_form() -> Case {
+    let case = |name, plain, frames| Case { name, plain, frames };
+    case(
+        "the older form of a call",
+        completion(
+            json!({"content": null, "function_call": {"name": "f", "arguments": "{\"a\":1}"}, "tool_calls": null}),
+            "function_call",
+            usage(),
+        ),
+        vec![
+            frame(
+                json!({"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": ""}}),
+                None,
+            ),
+            frame(json!({"function_call": {"arguments": "{\"a\""}}), None),
+            frame(json!({"function_call": {"arguments": ":1}"}}), None),
+            frame(json!({}), Some("function_call")),
+            usage_frame(usage()),
+        ],
+    )
 }

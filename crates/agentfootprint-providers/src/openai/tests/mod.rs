@@ -1,5 +1,6 @@
 mod answers;
 mod azure;
+mod bad_input;
 mod fixtures;
 mod refusals;
 mod requests;

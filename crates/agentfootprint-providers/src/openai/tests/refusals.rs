@@ -179,6 +179,44 @@ async fn an_error_inside_a_stream_breaks_it() {
     assert!(!matches!(start.kind, LlmErrorKind::StreamBroken { delivered: true }));
 }
 
+/// Wherever a server puts an error in a stream, or in a body that says 200.
+///
+/// Proves LLM-60.
+#[tokio::test]
+async fn an_error_is_found_where_servers_put_it() {
+    let error = json!({"message": "it broke", "code": "odd"});
+    for (event, body) in [
+        ("", json!({"error": error})),
+        ("", json!({"error": "it broke", "code": "odd"})),
+        ("", json!({"object": "error", "message": "it broke", "type": "x", "code": "odd"})),
+        ("", json!({"choices": [{"delta": {}, "finish_reason": "error", "error": error}]})),
+        ("", json!({"id": "1", "x_groq": {"error": error}})),
+        ("event: error\n", json!({"message": "it broke", "code": "odd"})),
+    ] {
+        let found = stream(Answer::ok(format!("{event}data: {body}\n\n"))).await.1.unwrap();
+        assert_eq!(
+            (&found.kind, found.code.as_deref()),
+            (&LlmErrorKind::StreamBroken { delivered: false }, Some("odd")),
+            "{body}"
+        );
+        assert!(found.to_string().contains("it broke"));
+        if event.is_empty() {
+            let found = complete(Answer::ok(body.to_string())).await.unwrap_err();
+            assert_eq!(
+                (&found.kind, found.code.as_deref()),
+                (&LlmErrorKind::UnreadableResponse, Some("odd")),
+                "{body}"
+            );
+        }
+    }
+    // A field that says that there was none.
+    for none in [json!(null), json!(""), json!(false)] {
+        let body =
+            json!({"error": none, "choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]});
+        assert_eq!(complete(Answer::ok(body.to_string())).await.unwrap().content, "x");
+    }
+}
+
 /// Servers that validate with FastAPI send the request back.
 ///
 /// Proves LLM-29.

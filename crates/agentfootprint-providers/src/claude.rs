@@ -1,8 +1,10 @@
-//! What is known of a Claude model by its id. The table ages; every answer can be overridden on the builder.
+//! What is known of a Claude model by its id, at whichever door it is served. The table ages; every answer can be
+//! overridden on the builders.
 
 use agentfootprint_core::llm::ThinkingMode;
 
 /// What a model takes.
+#[allow(dead_code, reason = "which facts are asked for depends on the adapters built in")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ModelFacts {
     pub(crate) thinking: ThinkingMode,
@@ -28,7 +30,14 @@ pub(crate) fn facts(model: &str) -> ModelFacts {
     }
 }
 
-/// Name and version: `claude-sonnet-4-5-20250929` is sonnet 4.5, `claude-3-opus-latest` is opus 3.0.
+/// The version of an id, where it states one.
+#[allow(dead_code, reason = "which facts are asked for depends on the adapters built in")]
+pub(crate) fn version(model: &str) -> Option<(u32, u32)> {
+    parse(model).1
+}
+
+/// Name and version: `claude-sonnet-4-5-20250929` is sonnet 4.5, `claude-3-opus-latest` is opus 3.0, and `claude-v2:1`,
+/// as Bedrock writes the oldest ones, is 2.1.
 fn parse(model: &str) -> (Option<String>, Option<(u32, u32)>) {
     let lower = model.to_lowercase();
     let Some((_, rest)) = lower.split_once("claude-") else { return (None, None) };
@@ -39,10 +48,15 @@ fn parse(model: &str) -> (Option<String>, Option<(u32, u32)>) {
             // Versions have one or two digits; more are a date, and what follows it is a suffix.
             Ok(number) if part.len() <= 2 && numbers.len() < 2 => numbers.push(number),
             Ok(_) => break,
-            Err(_) if is_suffix(part) => break,
-            Err(_) => {
-                name.get_or_insert_with(|| part.to_owned());
-            }
+            Err(_) => match (revision(part), name.as_deref()) {
+                // Where no number and no name of today stands before it, it is the version and no revision.
+                (Some(number), None | Some("instant")) if numbers.is_empty() => numbers.push(number),
+                (Some(_), _) => break,
+                _ if part == "latest" => break,
+                _ => {
+                    name.get_or_insert_with(|| part.to_owned());
+                }
+            },
         }
     }
     let mut numbers = numbers.into_iter();
@@ -50,10 +64,9 @@ fn parse(model: &str) -> (Option<String>, Option<(u32, u32)>) {
     (name, version)
 }
 
-/// `latest`, or `v1` as Bedrock appends it.
-fn is_suffix(part: &str) -> bool {
-    let revision = part.strip_prefix('v').filter(|digits| !digits.is_empty());
-    part == "latest" || revision.is_some_and(|digits| digits.chars().all(|c| c.is_ascii_digit()))
+/// The `1` of `v1`, as Bedrock appends it.
+fn revision(part: &str) -> Option<u32> {
+    part.strip_prefix('v')?.parse().ok()
 }
 
 #[cfg(test)]
@@ -67,6 +80,11 @@ mod tests {
         let cases = [
             ("claude-instant-1.2", None),
             ("claude-2.1", None),
+            ("anthropic.claude-v2:1", None),
+            ("anthropic.claude-instant-v1", None),
+            ("anthropic.claude-3-haiku-20240307-v1:0", None),
+            ("global.anthropic.claude-haiku-4-5-20251001-v1:0", Budget),
+            ("us.anthropic.claude-mythos-preview-v1:0", Adaptive),
             ("claude-3-opus-20240229", None),
             ("claude-3-5-sonnet-latest", None),
             ("anthropic.claude-3-5-sonnet-20241022-v2:0", None),
