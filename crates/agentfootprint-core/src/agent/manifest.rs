@@ -1,6 +1,6 @@
 //! The manifest of a leg: names only, and absent means not configured (AGT §13).
 
-use agentfootprint_record::events::payload::{AgentRunConfigured, LlmManifest};
+use agentfootprint_record::events::payload::{AgentRunConfigured, ArtifactsManifest, LlmManifest};
 use agentfootprint_record::events::words::{ModelOverride, ReactMode};
 
 use super::core::AgentCore;
@@ -14,5 +14,11 @@ pub(crate) fn manifest(agent: &AgentCore) -> AgentRunConfigured {
         AgentReactMode::Classic => ReactMode::Classic,
         AgentReactMode::DynamicGrouped => ReactMode::DynamicGrouped,
     };
-    AgentRunConfigured::new(&agent.id, llm, mode, Vec::new())
+    let mut configured = AgentRunConfigured::new(&agent.id, llm, mode, Vec::new());
+    configured.artifacts = agent.tooling.artifacts.as_ref().map(|options| {
+        let mut manifest = ArtifactsManifest::new();
+        manifest.placement = options.max_inline_chars().is_some();
+        manifest
+    });
+    configured
 }

@@ -121,6 +121,7 @@ fn attempt_of(batch: &Batch, waiting: &Waiting) -> Attempt {
         started_ms: waiting.started_ms,
         decision: None,
         credential: None,
+        wanted: None,
         call,
     }
 }
