@@ -228,7 +228,7 @@ mod tests {
         );
     }
 
-    /// Proves TOOL-14.
+    /// Proves TOOL-14, TOOL-77.
     #[test]
     fn declarations_that_need_something_else_are_refused_by_name() {
         let schema = value!({ "properties": { "rows": { "type": "string" } } });
@@ -240,7 +240,8 @@ mod tests {
             .handler(|_, _| async { "drawn" })
             .build()
             .unwrap();
-        let composed = plain("sum").composed_of(["draw", "gone"]).build().unwrap();
+        let composed = plain("sum").composed_of(["draw", "gone"]).gates(true).build().unwrap();
+        assert_eq!(composed.declared().gates, Some(true));
         assert_eq!(
             check(&[wants, composed.clone()], &Tooling::default()),
             [

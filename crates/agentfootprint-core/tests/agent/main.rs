@@ -7,6 +7,7 @@ mod conversations;
 mod effects;
 mod errors;
 mod events;
+mod laws;
 mod limits;
 mod moments;
 mod output;

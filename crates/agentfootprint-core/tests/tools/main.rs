@@ -6,6 +6,7 @@ mod artifacts;
 mod basics;
 mod charts;
 mod inside;
+mod laws;
 mod parties;
 mod people;
 mod permissions;
