@@ -11,6 +11,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
+mod agent;
 mod engine;
 mod recording;
 
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    for workload in engine::workloads() {
+    for workload in engine::workloads().into_iter().chain(agent::workloads()) {
         if only.as_deref().is_some_and(|only| !workload.name.contains(only)) {
             continue;
         }

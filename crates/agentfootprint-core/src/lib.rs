@@ -6,6 +6,7 @@
 //! | module | what it owns |
 //! |---|---|
 //! | [`agent`] | [`Agent`](agent::Agent): builder, chart, stages |
+//! | [`artifacts`] | payloads in a governed store, and the tickets that travel instead |
 //! | [`compose`] | every runner besides the agent: one call, sequences, parallels, loops, graphs, patterns |
 //! | [`run`] | starting a run, its report, its errors, its [effects port](run::Effects) |
 //! | [`events`] | subscribing to what a run says while it happens |
@@ -22,6 +23,7 @@
 //! a store, a timer — is reached through its effects port.
 
 pub mod agent;
+pub mod artifacts;
 pub mod compose;
 pub mod embed;
 pub mod events;

@@ -7,6 +7,7 @@ mod conversations;
 mod effects;
 mod errors;
 mod events;
+mod laws;
 mod limits;
 mod model_call;
 mod moments;

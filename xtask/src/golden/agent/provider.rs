@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use agentfootprint_core::artifacts::ArtifactRef;
 use agentfootprint_core::llm::{LlmError, LlmProvider, LlmRequest};
 use agentfootprint_providers::mock::{Mock, MockReply, MockResponse, MockUsage};
 use agentfootprint_providers::resilience::{FallbackArm, RetryPolicy, with_fallback, with_retry};
@@ -91,10 +93,11 @@ fn mock(declared: &Value) -> Result<Mock, String> {
     }
     let usage: MockUsage = declared.get("usage").map(from).transpose()?.unwrap_or_default();
     let mut mock = if let Some(replies) = declared.get("replies").and_then(Value::as_array) {
-        if replies.iter().any(|reply| reply.to_string().contains("$REF")) {
-            return Err("artifact references in replies are not built yet".to_owned());
+        if replies.iter().any(|reply| reply.to_string().contains(REFERENCE)) {
+            referring(replies.clone())
+        } else {
+            Mock::replies(replies.iter().map(reply).collect::<Result<Vec<_>, _>>()?)
         }
-        Mock::replies(replies.iter().map(reply).collect::<Result<Vec<_>, _>>()?)
     } else if declared.get("echo").is_some() {
         Mock::respond(|request: &LlmRequest| MockReply::from(format!("echo: {}", last_user(request))))
     } else if let Some(pattern) = declared.get("template").and_then(Value::as_str).map(str::to_owned) {
@@ -112,6 +115,38 @@ fn mock(declared: &Value) -> Result<Mock, String> {
         mock = mock.with_name(name);
     }
     Ok(mock)
+}
+
+/// `$REF1` in a reply stands for the first artifact reference the model was shown, `$REF2` for the second …
+const REFERENCE: &str = "$REF";
+
+fn referring(replies: Vec<Value>) -> Mock {
+    let next = AtomicUsize::new(0);
+    Mock::respond(move |request: &LlmRequest| {
+        let at = next.fetch_add(1, Ordering::SeqCst);
+        let shown = serde_json::to_value(request.messages()).unwrap_or_default().to_string();
+        let mut text = replies.get(at).cloned().unwrap_or_default().to_string();
+        // The longest number first: `$REF12` begins with `$REF1`.
+        for (at, reference) in references(&shown).iter().enumerate().rev() {
+            text = text.replace(&format!("{REFERENCE}{}", at + 1), reference);
+        }
+        let declared = serde_json::from_str(&text).unwrap_or_default();
+        reply(&declared).unwrap_or_else(|error| MockReply::from(error))
+    })
+}
+
+/// The artifact references in a text, each once, in the order of their appearance.
+fn references(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for (at, _) in text.match_indices("art_") {
+        let reference = text.get(at..at + 26).and_then(ArtifactRef::parse);
+        if let Some(reference) = reference.map(|reference| reference.to_string())
+            && !found.contains(&reference)
+        {
+            found.push(reference);
+        }
+    }
+    found
 }
 
 fn last_user(request: &LlmRequest) -> String {
