@@ -82,7 +82,7 @@ async fn thoughts_stand_on_their_own_turn() {
     assert_eq!(sent["messages"][1]["thinkingBlocks"][0]["signature"], signature);
     let kept = report.record.checkpoint().unwrap().to_json();
     let kept: Value = kept.parse().unwrap();
-    let last = kept["history"].as_array().unwrap().iter().last().unwrap().clone();
+    let last = kept["history"].as_array().unwrap().iter().next_back().unwrap().clone();
     assert_eq!(last["thinkingBlocks"][0]["content"], json!("I say."));
     assert_eq!(kept["history"][1]["thinkingBlocks"][0]["signature"], json!(signature));
 }
