@@ -21,15 +21,18 @@ pub(crate) fn run(only: Option<&str>) -> ExitCode {
         eprintln!("our side of the benchmarks did not run to its end");
         return ExitCode::FAILURE;
     };
-    let peers = footprintjs(&ours);
+    let mut peers = footprintjs(&ours);
+    let graphs = langgraph(&ours);
+    let agents_alone = graphs.is_empty() && ours.keys().any(|name| name.starts_with(AGENT));
+    peers.extend(graphs);
     println!(
-        "\n{:<16} {:>12} {:>14} {:>9} {:>16} {:>8} {:>20}",
-        "workload", "ours µs/step", "footprintjs", "ratio", "heap B/step", "allocs", "first→last tenth µs"
+        "\n{:<19} {:>12} {:>14} {:>9} {:>16} {:>8} {:>20}",
+        "workload", "ours µs/step", "peer µs/step", "ratio", "heap B/step", "allocs", "first→last tenth µs"
     );
     for (name, row) in &ours {
         let peer = peers.get(name);
         println!(
-            "{name:<16} {:>12.3} {:>14} {:>9} {:>16} {:>8} {:>20}",
+            "{name:<19} {:>12.3} {:>14} {:>9} {:>16} {:>8} {:>20}",
             row.per_step_us,
             peer.map_or_else(|| "–".to_owned(), |peer| format!("{:.1}", peer.per_step_us)),
             peer.map_or_else(|| "–".to_owned(), |peer| format!("{:.0}×", peer.per_step_us / row.per_step_us)),
@@ -47,8 +50,14 @@ pub(crate) fn run(only: Option<&str>) -> ExitCode {
             "\nno peer ran: Node.js and the npm registry are needed for footprintjs (bench/peers/footprintjs)"
         );
     }
+    if agents_alone {
+        println!(
+            "\nno peer of the agent ran: Python 3 and PyPI are needed for LangGraph (bench/peers/langgraph)"
+        );
+    }
     println!(
-        "\nheap: bytes retained per step beyond the caller's payload (+ payload); ratio: peer time / our time in this run"
+        "\nheap: bytes retained per step beyond the caller's payload (+ payload); ratio: peer time / our time in this run; \
+         peers: LangGraph for agent-*, footprintjs otherwise"
     );
     ExitCode::SUCCESS
 }
@@ -57,6 +66,38 @@ fn our_side(only: Option<&str>) -> Option<BTreeMap<String, Row>> {
     let mut command = Command::new("cargo");
     command.args(["run", "--quiet", "--release", "--package", "agentfootprint-bench", "--"]);
     rows(command.args(only).current_dir(workspace_root()))
+}
+
+/// What the names of agent workloads begin with.
+const AGENT: &str = "agent-";
+
+/// Installs the peer of the agent into an environment of its own and runs the workloads that both sides know.
+fn langgraph(ours: &BTreeMap<String, Row>) -> BTreeMap<String, Row> {
+    let wanted: Vec<&String> = ours.keys().filter(|name| name.starts_with(AGENT)).collect();
+    if wanted.is_empty() {
+        return BTreeMap::new();
+    }
+    let folder = workspace_root().join("bench/peers/langgraph");
+    let python = folder.join(".venv/bin/python");
+    if !python.is_file() {
+        let quiet = |command: &mut Command| {
+            command.current_dir(&folder).status().is_ok_and(|status| status.success())
+        };
+        let made = quiet(Command::new("python3").args(["-m", "venv", ".venv"]))
+            && quiet(Command::new(&python).args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "-r",
+                "requirements.txt",
+            ]));
+        if !made {
+            return BTreeMap::new();
+        }
+    }
+    let mut command = Command::new(&python);
+    rows(command.arg("bench.py").args(wanted).current_dir(&folder)).unwrap_or_default()
 }
 
 /// Installs the peer when it is not there yet and runs the workloads that both sides know.

@@ -6,6 +6,7 @@
 //! | module | what it owns |
 //! |---|---|
 //! | [`agent`] | [`Agent`](agent::Agent): builder, chart, stages |
+//! | [`artifacts`] | payloads in a governed store, and the tickets that travel instead |
 //! | [`compose`] | every runner besides the agent: one call, sequences, parallels, loops, graphs, patterns |
 //! | [`run`] | starting a run, its report, its errors, its [effects port](run::Effects) |
 //! | [`events`] | subscribing to what a run says while it happens |
@@ -14,6 +15,7 @@
 //! | [`llm`] | the port to model providers |
 //! | [`embed`] | the port to embedding models |
 //! | [`record`] | recording a run |
+//! | [`reliability`] | rules around one model call |
 //! | [`window`] | what leaves a conversation that grows |
 //!
 //! Two rules hold everywhere. An [`Agent`](agent::Agent) is immutable and runs many turns at once: what belongs to one run
@@ -21,12 +23,14 @@
 //! a store, a timer — is reached through its effects port.
 
 pub mod agent;
+pub mod artifacts;
 pub mod compose;
 pub mod embed;
 pub mod events;
 pub mod injection;
 pub mod llm;
 pub mod record;
+pub mod reliability;
 pub mod run;
 pub mod tools;
 pub mod window;

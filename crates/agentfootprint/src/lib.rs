@@ -40,6 +40,8 @@
 //! | [`compose`] | one model call, sequences, parallels, loops, graphs, patterns |
 //! | [`context`] | facts, instructions and steering |
 //! | [`tools`] | tools, permissions, middleware, people in the loop |
+//! | [`reliability`] | rules around a model call: ask again, somebody else, fall back, give up |
+//! | [`window`] | what leaves a conversation that grows |
 //! | [`run`] | inputs, options, outcomes and errors of runs |
 //! | [`events`] | what a run says while it happens |
 //! | [`record`] | recordings: make, save, open |
@@ -49,7 +51,9 @@
 //! | [`embed`] | the port to embedding models |
 //! | [`footprint`] | the flowchart engine underneath |
 
-pub use agentfootprint_core::{agent, compose, embed, injection as context, llm, run, tools};
+pub use agentfootprint_core::{
+    agent, compose, embed, injection as context, llm, reliability, run, tools, window,
+};
 pub use agentfootprint_debug as debug;
 pub use agentfootprint_macros::tool;
 pub use agentfootprint_providers as providers;
@@ -117,6 +121,7 @@ mod guides {
         watching = "watching.md",
         compositions = "compositions.md",
         recordings = "recordings.md",
+        command_line = "command-line.md",
         models = "models.md",
         many_runs = "many-runs.md",
         engine = "engine.md",

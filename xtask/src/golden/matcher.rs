@@ -34,6 +34,7 @@ const NEWER_FIELDS: &[&str] = &[
     "defaultBranch",
     "answerGuarantee",
     "totalCacheReadTokens",
+    "summarySha256",
     "integrity",
     "contentWithheld",
     // The root state keys of AGT §21 P-3 include it; the expectations leave it out.

@@ -74,6 +74,8 @@ fn check(folder: &Path) -> Result<Vec<Difference>, String> {
     let expected = read(&folder.join("expect.json"))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        // Waits of decorators and rules are virtual: no scenario sleeps.
+        .start_paused(true)
         .build()
         .map_err(|error| error.to_string())?;
     let kind = text(&scenario, "kind");

@@ -19,6 +19,7 @@ use super::output::{FallbackFn, OutputContract, OutputOptions, OutputSchemaError
 use crate::events::EventHub;
 use crate::injection::{BoxError, CachePolicy, Injection, IntoInjection};
 use crate::llm::{LlmProvider, PricingTable, ThinkingHandler};
+use crate::reliability::Reliability;
 use crate::tools::Tooling;
 use crate::tools::{CredentialProvider, IntoTool, Tool};
 use crate::window::{SummarizeOldest, Window, WindowDoor, WindowStrategy};
@@ -67,6 +68,7 @@ pub struct AgentBuilder {
     pub(super) cache_strategy: Option<Arc<dyn CacheStrategy>>,
     pub(super) configure: Option<ConfigureFn>,
     pub(super) windows: Vec<Window>,
+    pub(super) reliability: Option<Reliability>,
     pub(super) recorders: Vec<Arc<dyn Recorder>>,
     pub(super) hub: EventHub,
     pub(super) problems: Vec<AgentBuildError>,
@@ -90,6 +92,7 @@ impl AgentBuilder {
             cache_strategy: None,
             configure: None,
             windows: Vec::new(),
+            reliability: None,
             recorders: Vec::new(),
             hub: EventHub::new(),
             problems: Vec::new(),
@@ -408,6 +411,14 @@ impl AgentBuilder {
 
     fn windowed(mut self, door: WindowDoor, strategy: Arc<dyn WindowStrategy>) -> Self {
         self.windows.push(Window { strategy, door });
+        self
+    }
+
+    /// Rules around each model call: ask again, ask somebody else, fall back, or give up.
+    pub fn reliability(mut self, gate: Reliability) -> Self {
+        if self.reliability.replace(gate).is_some() {
+            self.twice("reliability");
+        }
         self
     }
 

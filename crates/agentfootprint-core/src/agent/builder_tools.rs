@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::builder::AgentBuilder;
 use super::errors::AgentBuildError;
+use crate::artifacts::ArtifactOptions;
 use crate::tools::{CheckInOptions, MessageMiddleware, PermissionChecker, ToolMiddleware, ToolProvider};
 
 impl AgentBuilder {
@@ -48,6 +49,15 @@ impl AgentBuilder {
         }
         if self.tooling.check_in.replace(options).is_some() {
             self.twice("check_in");
+        }
+        self
+    }
+
+    /// Where artifacts are kept. Tools get `ctx.artifacts()`, the model gets the tool `present`, and with
+    /// [`place_above`](ArtifactOptions::place_above) long results are stored instead of entering the conversation.
+    pub fn artifacts(mut self, artifacts: impl Into<ArtifactOptions>) -> Self {
+        if self.tooling.artifacts.replace(artifacts.into()).is_some() {
+            self.twice("artifacts");
         }
         self
     }

@@ -65,6 +65,8 @@ impl Charts<'_> {
             .input(|parent: StateView| Ok(turn_seed::input(&parent)))
             .output(|end: SubflowEnd| Ok(turn_seed::output(&end, false)))
             .array_merge(ArrayMergeMode::Replace);
+        // A gate that gives up ends the run, not only the group.
+        let mount = if self.agent.reliability.is_some() { mount.propagate_break(true) } else { mount };
         self.route(self.begin().mount(mount), self.loop_target(ids::LLM_CALL))?.build()
     }
 

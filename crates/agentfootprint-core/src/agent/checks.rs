@@ -16,8 +16,10 @@ use super::offer::Offer;
 use super::output::{DEFAULT_NAME, Fallback, MAX_RETRIES, Output, OutputStrategy};
 use super::records::base_piece;
 use super::{Agent, chart};
+use crate::artifacts::ArtifactOptions;
 use crate::injection::{Injection, Instruction, IntoInjection};
-use crate::tools::{Tool, ToolSessions, check_tool_set};
+use crate::reliability::{self, Gate, Surroundings};
+use crate::tools::{Tool, ToolSessions, check_tool_set, present_tool};
 use crate::window;
 
 /// Iterations above which a build warns once.
@@ -38,6 +40,7 @@ pub(super) fn build(mut builder: AgentBuilder) -> Result<Agent, AgentBuildErrors
     check_injections(&builder.injections, &mut problems);
     check_recorders(&builder, &mut problems);
     window::check(&builder.windows, &builder.provider, &builder.model, &mut problems);
+    reliability::check(builder.reliability.as_ref(), &mut problems);
     if !problems.is_empty() {
         return Err(AgentBuildErrors::new(problems));
     }
@@ -53,7 +56,15 @@ pub(super) fn build(mut builder: AgentBuilder) -> Result<Agent, AgentBuildErrors
         Some(chosen) => chosen,
         None => capabilities.thinking_handler.clone(),
     };
+    let strategy_is_chosen = builder.cache_strategy.is_some();
     let cache_strategy = builder.cache_strategy.unwrap_or_else(|| cache::for_provider(&capabilities));
+    let around = Surroundings {
+        provider: &builder.provider,
+        strategy: &cache_strategy,
+        strategy_is_chosen,
+        has_contract: output.is_some(),
+    };
+    let gate = builder.reliability.map(|declared| Gate::of(declared, &around));
     let core = Arc::new(AgentCore {
         id_explicit: builder.id.is_some(),
         id,
@@ -73,6 +84,7 @@ pub(super) fn build(mut builder: AgentBuilder) -> Result<Agent, AgentBuildErrors
         thinking_handler,
         cache_strategy,
         configure: builder.configure,
+        reliability: gate,
         window: builder.windows.into_iter().next(),
         provider: builder.provider,
         model: builder.model,
@@ -111,6 +123,9 @@ fn check_numbers(builder: &AgentBuilder, problems: &mut Vec<AgentBuildError>) {
     range("max_iterations", options.max_iterations == 0, "0".into(), "it must be at least 1");
     if let Some(chars) = options.max_tool_result_chars {
         range("max_tool_result_chars", chars == 0, "0".into(), "it must be at least 1");
+    }
+    if builder.tooling.artifacts.as_ref().and_then(ArtifactOptions::max_inline_chars) == Some(0) {
+        range("artifacts.placement.max_inline_chars", true, "0".into(), "it must be at least 1");
     }
     if let Some(budget) = options.thinking_budget {
         range("thinking", budget == 0, "0".into(), "it must be at least 1");
@@ -203,6 +218,9 @@ fn other_tools(builder: &AgentBuilder) -> Option<String> {
     if builder.tooling.has_provider() {
         names.push("a tool provider".to_owned());
     }
+    if builder.tooling.artifacts.is_some() {
+        names.push("an artifact store (tool `present`)".to_owned());
+    }
     for injection in builder.injections.iter().filter(|injection| !injection.content().tools.is_empty()) {
         names.push(format!("tools of {} `{}`", injection.flavor().word(), injection.id()));
     }
@@ -222,6 +240,12 @@ fn tools(builder: &AgentBuilder, problems: &mut Vec<AgentBuildError>) -> Vec<Too
     for tool in &builder.tools {
         if !kept.iter().any(|known| known.name() == tool.name()) {
             kept.push(tool.clone());
+        }
+    }
+    if builder.tooling.artifacts.is_some() {
+        match present_tool() {
+            Ok(present) => kept.push(present),
+            Err(error) => problems.push(error.into()),
         }
     }
     kept

@@ -16,6 +16,7 @@ use super::output::Output;
 use super::records::{Piece, system_piece};
 use crate::injection::{CachePolicy, Injection};
 use crate::llm::{Capabilities, LlmProvider, ThinkingHandler};
+use crate::reliability::Gate;
 use crate::run::{IntegrityCheck, IntegrityLedger};
 use crate::tools::Tooling;
 use crate::tools::{Tool, ToolSessions};
@@ -48,6 +49,7 @@ pub(crate) struct AgentCore {
     pub(crate) cache_strategy: Arc<dyn CacheStrategy>,
     pub(crate) configure: Option<ConfigureFn>,
     pub(crate) window: Option<Window>,
+    pub(crate) reliability: Option<Gate>,
     pub(crate) index: Index,
     /// What tools left open beyond a call: it belongs to turns and sessions, not to a run.
     pub(crate) sessions: ToolSessions,

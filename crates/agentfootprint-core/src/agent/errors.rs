@@ -105,6 +105,12 @@ pub enum AgentBuildError {
         /// What is wrong, and the way out.
         why: String,
     },
+    /// A reliability gate that cannot work.
+    #[error("`reliability`: {why}")]
+    Reliability {
+        /// What is wrong, and the way out.
+        why: String,
+    },
     /// A provider that declares something impossible.
     #[error(transparent)]
     Capabilities(#[from] MalformedCapabilities),

@@ -1,7 +1,9 @@
 //! The manifest of a leg: names only, and absent means not configured (AGT §13).
 
-use agentfootprint_record::events::payload::{AgentRunConfigured, LlmManifest};
+use agentfootprint_record::events::payload::{AgentRunConfigured, ArtifactsManifest, LlmManifest};
 use agentfootprint_record::events::words::{ModelOverride, ReactMode};
+
+use footprint::value::Str;
 
 use super::core::AgentCore;
 use super::options::AgentReactMode;
@@ -14,5 +16,12 @@ pub(crate) fn manifest(agent: &AgentCore) -> AgentRunConfigured {
         AgentReactMode::Classic => ReactMode::Classic,
         AgentReactMode::DynamicGrouped => ReactMode::DynamicGrouped,
     };
-    AgentRunConfigured::new(&agent.id, llm, mode, Vec::new())
+    let window = agent.window.as_ref().map(|window| Str::from(window.strategy.name()));
+    let mut configured = AgentRunConfigured::new(&agent.id, llm, mode, Vec::new()).window(window);
+    configured.artifacts = agent.tooling.artifacts.as_ref().map(|options| {
+        let mut manifest = ArtifactsManifest::new();
+        manifest.placement = options.max_inline_chars().is_some();
+        manifest
+    });
+    configured
 }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use agentfootprint_record::MemoryIdentity;
 use agentfootprint_record::text::{canonical_json, sha256_hex};
 use footprint::value::{Object, Str, Value};
+use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 
 use super::credentials::{Credential, CredentialAccess};
 use super::dispatch_door::ToolDispatch;
 use super::people::CheckInDecision;
 use super::sessions::{Cleanup, TeardownDoor, TeardownError, TeardownOptions, TeardownScope};
+use crate::artifacts::{ArtifactAccess, ArtifactMeta};
 
 /// The context of one call. Cheap to clone; it lives as long as the handler keeps it.
 ///
@@ -40,6 +42,8 @@ pub(crate) struct CallFacts {
     pub(crate) spoken_args: Value,
     pub(crate) credentials: CredentialAccess,
     pub(crate) credential: Option<Arc<dyn Credential>>,
+    pub(crate) artifacts: ArtifactAccess,
+    pub(crate) wanted: Option<Arc<IndexMap<Str, ArtifactMeta>>>,
     pub(crate) run_id: Option<Str>,
     pub(crate) session_id: Option<Str>,
     pub(crate) identity: Option<Arc<MemoryIdentity>>,
@@ -61,6 +65,8 @@ impl CallFacts {
             spoken_args: Value::Object(Object::new()),
             credentials: CredentialAccess::none(),
             credential: None,
+            artifacts: ArtifactAccess::none(None),
+            wanted: None,
             run_id: None,
             session_id: None,
             identity: None,
@@ -116,6 +122,21 @@ impl ToolContext {
     /// The credential the tool's `needs` declared; absent when it declared none.
     pub fn credential(&self) -> Option<&Arc<dyn Credential>> {
         self.0.credential.as_ref()
+    }
+
+    /// The artifact store under the run's own scope. Without a store every verb fails and says how to attach one.
+    pub fn artifacts(&self) -> &ArtifactAccess {
+        &self.0.artifacts
+    }
+
+    /// Whether an artifact store is attached.
+    pub fn has_artifacts(&self) -> bool {
+        self.0.artifacts.is_attached()
+    }
+
+    /// The tickets of the arguments whose data replaced a reference; absent when none did.
+    pub fn wanted(&self) -> Option<&IndexMap<Str, ArtifactMeta>> {
+        self.0.wanted.as_deref()
     }
 
     /// The run.
@@ -245,5 +266,8 @@ mod tests {
         );
         let refused = ctx.credentials().get(super::super::credentials::CredentialRequest::new("crm")).await;
         assert!(refused.unwrap_err().to_string().contains("no credential provider is attached"));
+        assert!(!ctx.has_artifacts() && ctx.wanted().is_none());
+        let refused = ctx.artifacts().head("art_0123456789abcdefghijKL").await.unwrap_err();
+        assert!(refused.to_string().contains("`Agent::builder(..).artifacts(store)`"));
     }
 }

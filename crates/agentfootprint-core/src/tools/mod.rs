@@ -31,6 +31,7 @@ mod name;
 mod output;
 mod people;
 mod permission;
+mod present;
 #[doc(hidden)]
 pub mod private;
 mod provider;
@@ -92,6 +93,7 @@ pub use self::permission::{
     CallSequence, CheckError, PermissionChecker, PermissionDecision, PermissionPolicy, PermissionRequest,
     PermissionVerdict, PolicyError, PolicyRules, SequenceCall, SequencePolicy, skill_of_target,
 };
+pub(crate) use self::present::present_tool;
 pub use self::provider::{
     BlankSkillId, DiscoveryHub, DiscoveryProvider, GatedTools, SkillScopedTools, StaticTools,
     ToolListContext, ToolProvider, ToolProviderError, discovery_provider, gated_tools, skill_scoped_tools,

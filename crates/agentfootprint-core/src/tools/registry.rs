@@ -90,8 +90,10 @@ pub(crate) fn check_tool_set(
     let held = held(tools, injections, &mut problems);
     let names: Vec<&str> = held.iter().map(|held| held.tool.name()).collect();
     for held in &held {
-        check_reserved(held.tool.name(), &mut problems);
-        check_artifacts(held.tool, &mut problems);
+        check_reserved(held.tool.name(), tooling, &mut problems);
+        if tooling.artifacts.is_none() {
+            check_artifacts(held.tool, &mut problems);
+        }
         for missing in held.tool.declared().composed_of.iter().filter(|name| !names.contains(&&***name)) {
             if tooling.has_provider() {
                 // The provider's list is unknown before a run.
@@ -154,10 +156,13 @@ fn held<'a>(
     held
 }
 
-fn check_reserved(name: &str, problems: &mut Vec<ToolSetError>) {
-    if name == reserved::RESPOND_WITH_SCHEMA {
-        problems.push(ToolSetError::Reserved { name: name.to_owned(), why: "for the forced output tool" });
-    }
+fn check_reserved(name: &str, tooling: &Tooling, problems: &mut Vec<ToolSetError>) {
+    let why = match name {
+        reserved::RESPOND_WITH_SCHEMA => "for the forced output tool",
+        reserved::PRESENT if tooling.artifacts.is_some() => "while the agent has an artifact store",
+        _ => return,
+    };
+    problems.push(ToolSetError::Reserved { name: name.to_owned(), why });
 }
 
 fn check_artifacts(tool: &Tool, problems: &mut Vec<ToolSetError>) {
@@ -223,7 +228,7 @@ mod tests {
         );
     }
 
-    /// Proves TOOL-14.
+    /// Proves TOOL-14, TOOL-77.
     #[test]
     fn declarations_that_need_something_else_are_refused_by_name() {
         let schema = value!({ "properties": { "rows": { "type": "string" } } });
@@ -235,7 +240,8 @@ mod tests {
             .handler(|_, _| async { "drawn" })
             .build()
             .unwrap();
-        let composed = plain("sum").composed_of(["draw", "gone"]).build().unwrap();
+        let composed = plain("sum").composed_of(["draw", "gone"]).gates(true).build().unwrap();
+        assert_eq!(composed.declared().gates, Some(true));
         assert_eq!(
             check(&[wants, composed.clone()], &Tooling::default()),
             [
@@ -249,6 +255,22 @@ mod tests {
         // With a provider the missing part may still come.
         let tooling = Tooling { provider: Some(Arc::new(Nobody)), ..Tooling::default() };
         assert_eq!(check(&[composed], &tooling), Vec::<String>::new());
+    }
+
+    /// Proves TOOL-12, TOOL-14: with a store the declarations stand, and `present` is the framework's.
+    #[test]
+    fn a_store_meets_the_declarations_and_takes_a_name() {
+        let schema = value!({ "properties": { "rows": { "type": "string" } } });
+        let draw = Tool::builder("draw").input_schema(schema).wants("rows", "table");
+        let draw = draw.handler(|_, _| async { "drawn" }).build().unwrap();
+        let present = plain("present").build().unwrap();
+        let store = crate::artifacts::in_memory_artifacts();
+        let tooling = Tooling { artifacts: Some(store.into()), ..Tooling::default() };
+        assert_eq!(
+            check(&[draw, present.clone()], &tooling),
+            ["the tool name `present` is reserved while the agent has an artifact store"]
+        );
+        assert_eq!(check(&[present], &Tooling::default()), Vec::<String>::new());
     }
 
     /// Proves TOOL-14, TOOL-53.

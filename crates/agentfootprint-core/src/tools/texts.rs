@@ -31,6 +31,56 @@ pub(crate) fn unreadable_args(tool: &str, parser: &str) -> String {
     )
 }
 
+/// An artifact a call wanted and did not get (TOOL-28).
+pub(crate) struct WantRefused {
+    pub(crate) argument: footprint::value::Str,
+    pub(crate) kind: footprint::value::Str,
+    pub(crate) what: String,
+}
+
+/// Arguments that should have been references. An emptied list of live references is left out.
+pub(crate) fn wants_refused(
+    tool: &str,
+    refused: &[WantRefused],
+    live: impl Fn(&str) -> Vec<String>,
+) -> String {
+    let mut out = format!("`{tool}` was not executed:");
+    for one in refused {
+        let _ = write!(
+            out,
+            "\n- `{}` takes the reference of an artifact of kind `{}`; {}.",
+            one.argument, one.kind, one.what
+        );
+        let live = live(&one.kind);
+        if !live.is_empty() {
+            let _ = write!(out, " References of that kind now: {}.", live.join(", "));
+        }
+    }
+    let _ = write!(
+        out,
+        "\nCorrect these and call `{tool}` again; pass a reference as it is, without its content."
+    );
+    out
+}
+
+/// A reference `present` could not show.
+pub(crate) fn present_miss(what: &str, live: &[String]) -> String {
+    let mut out = format!("Nothing was shown: {what}.");
+    if !live.is_empty() {
+        let _ = write!(out, " References that can be shown now: {}.", live.join(", "));
+    }
+    out
+}
+
+/// The `reason` of a ticket that stands for a long result (MEM-136).
+pub(crate) fn placed(tool: &str, size: usize, limit: u64, reference: &str, kind: &str) -> String {
+    format!(
+        "The result of {tool} has {size} characters; results over {limit} are stored. All of it is artifact {reference} of \
+         kind {kind}, and none of it is in this conversation. To use it, give {reference} to a tool that takes kind {kind}, or \
+         show it with present. Do not write out or summarize what you have not read."
+    )
+}
+
 /// A name nobody answers to.
 pub(crate) fn not_served<'a>(tool: &str, callable: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = callable.map(|name| format!("`{name}`")).collect();

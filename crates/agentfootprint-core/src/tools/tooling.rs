@@ -10,6 +10,7 @@ use super::middleware::{MessageMiddleware, ToolMiddleware};
 use super::people::CheckInOptions;
 use super::permission::PermissionChecker;
 use super::provider::ToolProvider;
+use crate::artifacts::ArtifactOptions;
 
 /// Configured once, read by the dispatch pipeline.
 #[derive(Clone, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct Tooling {
     pub(crate) message_middleware: Vec<Arc<dyn MessageMiddleware>>,
     /// What `check_in(..)` said; absent means the defaults.
     pub(crate) check_in: Option<CheckInOptions>,
+    /// The artifact store, and how the loop uses it.
+    pub(crate) artifacts: Option<ArtifactOptions>,
 }
 
 impl Tooling {

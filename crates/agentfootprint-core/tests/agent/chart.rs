@@ -84,7 +84,7 @@ fn drawn(grouped: bool, with: Mounts) -> String {
     )
 }
 
-/// Proves P-1: every mode with every mount on and off.
+/// Proves P-1, AGT-35: every mode with every mount on and off.
 #[test]
 fn the_chart_is_as_it_is_drawn() {
     let modes = [AgentReactMode::Dynamic, AgentReactMode::Classic, AgentReactMode::DynamicGrouped];

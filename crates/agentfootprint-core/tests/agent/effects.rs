@@ -309,3 +309,44 @@ async fn a_journal_replays_a_run_without_calling_anything() {
     assert_eq!(resumed_again, resumed);
     assert!(leg.contains("half way") && leg.contains("stream.token"));
 }
+
+/// Proves HOST-118, LLM-121: each attempt of a reliability gate is an effect of its own, its waits too, and on replay the rules
+/// decide as they did although a journal keeps of a failure only its text.
+#[tokio::test(start_paused = true)]
+async fn a_gate_decides_on_replay_as_it_did() {
+    use agentfootprint_core::llm::{ErrorKind, LlmErrorKind};
+    use agentfootprint_core::reliability::{Post, Reliability, Rule};
+
+    let gate = || {
+        Reliability::new()
+            .post(Rule::when(|scope| scope.error_kind == ErrorKind::RateLimit, Post::Retry, "slow"))
+            .post(Rule::when(|scope| scope.error.is_some(), Post::Fallback, "other"))
+            .fallback(|_, error| async move { Ok(say(&format!("instead of: {}", error.unwrap()))) })
+    };
+    let script = Script::by(|at, _| {
+        let (kind, says) =
+            if at == 0 { (LlmErrorKind::RateLimited, "wait") } else { (LlmErrorKind::Auth, "no") };
+        let wait = std::time::Duration::from_secs(u64::from(at == 0) * 4);
+        Err(LlmError::new(kind, "script", says).with_retry_after(wait))
+    });
+    let agent = crate::support::agent(&script).reliability(gate()).build().unwrap();
+    let record = async |journal: Arc<Journal>| {
+        let run = agent.record("go").options(RunOptions::new().effects(journal)).await.unwrap();
+        assert_eq!(run.answer().unwrap(), "instead of: [script] no");
+        run.recording().to_json()
+    };
+    let journal = Journal::new(None, 0);
+    let first = record(journal.clone()).await;
+    assert_eq!(
+        journal.kinds()[1..],
+        [
+            "llm m @ call-llm#18",
+            "timer reliability-wait @ call-llm#18",
+            "llm m @ call-llm#18",
+            "llm reliability-fallback @ call-llm#18",
+        ]
+    );
+    let written = journal.written.lock().unwrap().clone();
+    let again = record(Journal::new(Some(written), 0)).await;
+    assert_eq!((first, script.calls()), (again, 2));
+}

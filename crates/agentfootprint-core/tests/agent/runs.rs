@@ -118,7 +118,7 @@ async fn a_scripted_run_is_identical_twice() {
     assert_eq!(made[0], made[1]);
 }
 
-/// Proves P-3.
+/// Proves P-3, AGT-52.
 #[tokio::test]
 async fn a_run_leaves_exactly_these_keys() {
     let expected = "activatedInjectionIds activeByslot activeInjections cacheMarkers cachingDisabled \

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod artifacts;
 mod basics;
 mod charts;
 mod inside;
+mod laws;
 mod parties;
 mod people;
 mod permissions;

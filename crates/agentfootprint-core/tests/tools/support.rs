@@ -110,8 +110,16 @@ impl Heard {
 
     /// The names of the events of tool dispatch, in order.
     pub(crate) fn dispatch(&self) -> Vec<String> {
-        const DOMAINS: [&str; 7] =
-            ["stream.tool", "validation", "permission", "credential", "middleware", "checkin", "tools"];
+        const DOMAINS: [&str; 8] = [
+            "artifacts",
+            "stream.tool",
+            "validation",
+            "permission",
+            "credential",
+            "middleware",
+            "checkin",
+            "tools",
+        ];
         let names = self.0.lock().unwrap();
         let of_dispatch = |name: &&str| DOMAINS.iter().any(|domain| name.starts_with(domain));
         names.iter().map(|(name, _)| name.as_str()).filter(of_dispatch).map(str::to_owned).collect()

@@ -261,11 +261,11 @@ state_keys! {
     POLICY_HALT_ARGS = "policyHaltArgs", "its arguments";
     POLICY_HALT_ITERATION = "policyHaltIteration", "its iteration";
     POLICY_HALT_CHECKER_ID = "policyHaltCheckerId", "the checker";
-    RELIABILITY_FAIL_KIND = "reliabilityFailKind", "kind of a reliability failure";
-    RELIABILITY_FAIL_PAYLOAD = "reliabilityFailPayload", "its payload";
-    RELIABILITY_FAIL_REASON = "reliabilityFailReason", "its reason";
-    RELIABILITY_FAIL_CAUSE_MESSAGE = "reliabilityFailCauseMessage", "message of its cause";
-    RELIABILITY_FAIL_CAUSE_NAME = "reliabilityFailCauseName", "name of its cause";
+    RELIABILITY_FAIL_KIND = "reliabilityFailKind", "kind of a reliability failure" => leaves_if_present();
+    RELIABILITY_FAIL_PAYLOAD = "reliabilityFailPayload", "its payload" => leaves_if_present();
+    RELIABILITY_FAIL_REASON = "reliabilityFailReason", "its reason" => leaves_if_present();
+    RELIABILITY_FAIL_CAUSE_MESSAGE = "reliabilityFailCauseMessage", "message of its cause" => leaves_if_present();
+    RELIABILITY_FAIL_CAUSE_NAME = "reliabilityFailCauseName", "name of its cause" => leaves_if_present();
     RAW_THINKING = "rawThinking", "the provider's raw thinking";
     RECEIPT = "receipt", "hashes of what the provider was handed" => leaves_if_present();
     TOTAL_CACHE_READ_TOKENS = "totalCacheReadTokens", "cache reads of the turn" => enters_if_present_as("priorTotalCacheReadTokens").leaves_if_present();

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agentfootprint_core::agent::{Agent, TypedReadError};
+use agentfootprint_core::llm::LlmProvider;
 use agentfootprint_core::record::{BoundaryDetail, RecordOptions, RecordedRun};
 use agentfootprint_core::run::{AgentRunCheckpoint, RunError, RunInput, RunOptions, RunOutcome, RunRefusal};
 use agentfootprint_core::tools::{check_in_approved, check_in_declined};
-use agentfootprint_providers::mock::Mock;
 use agentfootprint_record::MemoryIdentity;
 use agentfootprint_record::events::words::Word as _;
 use footprint::pause::FlowchartCheckpoint;
@@ -25,7 +25,7 @@ use super::log::Log;
 use super::{Played, text};
 
 /// The scripted model a runner of a scenario declares.
-pub(super) fn provider(declared: &Value) -> Result<Mock, String> {
+pub(super) fn provider(declared: &Value) -> Result<Arc<dyn LlmProvider>, String> {
     provider::Providers::of(declared)?.of_agent(declared)
 }
 
@@ -247,6 +247,14 @@ pub(super) fn failed(error: &RunError) -> Value {
         }
     };
     match error {
+        RunError::ReliabilityFailFast { kind, reason, cause_name, cause_message, payload } => {
+            fact("kind", Some(kind));
+            fact("reason", Some(reason));
+            if cause_name.is_some() || cause_message.is_some() {
+                out.insert("cause".to_owned(), json!({"name": cause_name, "message": cause_message}));
+            }
+            out.insert("payload".to_owned(), payload.to_json());
+        }
         RunError::MessageDenied { reason, phase, middleware } => {
             fact("reason", Some(reason));
             fact("phase", Some(phase));

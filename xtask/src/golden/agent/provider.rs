@@ -1,33 +1,83 @@
 //! The scripted provider of a scenario.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use agentfootprint_core::llm::{LlmError, LlmRequest};
+use agentfootprint_core::artifacts::ArtifactRef;
+use agentfootprint_core::llm::{LlmError, LlmProvider, LlmRequest};
 use agentfootprint_providers::mock::{Mock, MockReply, MockResponse, MockUsage};
+use agentfootprint_providers::resilience::{FallbackArm, RetryPolicy, with_fallback, with_retry};
 use serde_json::{Map, Value, json};
 
 use crate::golden::expr::template;
 use crate::golden::text;
 
 /// The providers of a scenario. Those it names are made once and shared by everything that refers to them.
-pub(super) struct Providers(HashMap<String, Mock>);
+pub(super) struct Providers(HashMap<String, Arc<dyn LlmProvider>>);
 
 impl Providers {
     pub(super) fn of(scenario: &Value) -> Result<Self, String> {
-        let named = scenario.get("providers").and_then(Value::as_object).into_iter().flatten();
-        named
-            .map(|(name, declared)| Ok((name.clone(), provider(declared)?)))
-            .collect::<Result<_, String>>()
-            .map(Self)
+        let mut named = Self(HashMap::new());
+        let declared = scenario.get("providers").and_then(Value::as_object).into_iter().flatten();
+        let mut open: Vec<(&String, &Value)> = declared.collect();
+        // A decorator may name a provider that stands further down.
+        while !open.is_empty() {
+            let (before, mut why) = (open.len(), String::new());
+            open.retain(|(name, declared)| match named.made(declared) {
+                Ok(made) => {
+                    named.0.insert((*name).clone(), made);
+                    false
+                }
+                Err(refused) => {
+                    why = refused;
+                    true
+                }
+            });
+            if open.len() == before {
+                return Err(why);
+            }
+        }
+        Ok(named)
     }
 
     /// The provider of the agent: one that is named, or one of its own.
-    pub(super) fn of_agent(&self, scenario: &Value) -> Result<Mock, String> {
-        let declared = scenario.get("provider").cloned().unwrap_or_default();
-        match declared.get("ref").and_then(Value::as_str) {
-            Some(name) => self.0.get(name).cloned().ok_or_else(|| format!("no provider {name}")),
-            None => provider(&declared),
+    pub(super) fn of_agent(&self, scenario: &Value) -> Result<Arc<dyn LlmProvider>, String> {
+        self.made(&scenario.get("provider").cloned().unwrap_or_default())
+    }
+
+    /// A provider by its declaration: one that is named before, a decorator around another one, or a mock.
+    fn made(&self, declared: &Value) -> Result<Arc<dyn LlmProvider>, String> {
+        if let Some(name) = declared.as_str().or_else(|| declared.get("ref").and_then(Value::as_str)) {
+            return self.0.get(name).cloned().ok_or_else(|| format!("no provider {name}"));
         }
+        if let Some(inner) = declared.get("retryOf") {
+            let number = |key: &str| declared.get(key).and_then(Value::as_u64);
+            let mut policy = RetryPolicy::default();
+            if let Some(attempts) = number("maxAttempts") {
+                policy = policy.max_attempts(u32::try_from(attempts).unwrap_or(u32::MAX));
+            }
+            if let Some(delay) = number("initialDelayMs") {
+                policy = policy.initial_delay(Duration::from_millis(delay));
+            }
+            if let Some(delay) = number("maxDelayMs") {
+                policy = policy.max_delay(Duration::from_millis(delay));
+            }
+            let retrying = with_retry(self.made(inner)?, policy).map_err(|error| error.to_string())?;
+            return Ok(Arc::new(retrying));
+        }
+        if let Some(pair) = declared.get("fallback") {
+            let member = |key: &str| {
+                let member = pair.get(key).ok_or_else(|| format!("the fallback names no {key} provider"));
+                member.and_then(|member| self.made(member))
+            };
+            // A scenario names one model, which all of its mocks know.
+            let arm = FallbackArm::same_models(member("secondary")?);
+            let pair = with_fallback(member("primary")?, arm).map_err(|error| error.to_string())?;
+            return Ok(Arc::new(pair));
+        }
+        mock(declared).map(|mock| Arc::new(mock) as Arc<dyn LlmProvider>)
     }
 }
 
@@ -37,18 +87,17 @@ pub(super) fn name_of(scenario: &Value) -> &str {
 }
 
 /// The mock of one declaration.
-pub(super) fn provider(declared: &Value) -> Result<Mock, String> {
-    for decorator in ["retryOf", "fallback", "thinkingHandler"] {
-        if declared.get(decorator).is_some() {
-            return Err(format!("provider decorator `{decorator}` is not built yet"));
-        }
+fn mock(declared: &Value) -> Result<Mock, String> {
+    if declared.get("thinkingHandler").is_some() {
+        return Err("a thinking handler of the provider is not built yet".to_owned());
     }
     let usage: MockUsage = declared.get("usage").map(from).transpose()?.unwrap_or_default();
     let mut mock = if let Some(replies) = declared.get("replies").and_then(Value::as_array) {
-        if replies.iter().any(|reply| reply.to_string().contains("$REF")) {
-            return Err("artifact references in replies are not built yet".to_owned());
+        if replies.iter().any(|reply| reply.to_string().contains(REFERENCE)) {
+            referring(replies.clone())
+        } else {
+            Mock::replies(replies.iter().map(reply).collect::<Result<Vec<_>, _>>()?)
         }
-        Mock::replies(replies.iter().map(reply).collect::<Result<Vec<_>, _>>()?)
     } else if declared.get("echo").is_some() {
         Mock::respond(|request: &LlmRequest| MockReply::from(format!("echo: {}", last_user(request))))
     } else if let Some(pattern) = declared.get("template").and_then(Value::as_str).map(str::to_owned) {
@@ -66,6 +115,38 @@ pub(super) fn provider(declared: &Value) -> Result<Mock, String> {
         mock = mock.with_name(name);
     }
     Ok(mock)
+}
+
+/// `$REF1` in a reply stands for the first artifact reference the model was shown, `$REF2` for the second …
+const REFERENCE: &str = "$REF";
+
+fn referring(replies: Vec<Value>) -> Mock {
+    let next = AtomicUsize::new(0);
+    Mock::respond(move |request: &LlmRequest| {
+        let at = next.fetch_add(1, Ordering::SeqCst);
+        let shown = serde_json::to_value(request.messages()).unwrap_or_default().to_string();
+        let mut text = replies.get(at).cloned().unwrap_or_default().to_string();
+        // The longest number first: `$REF12` begins with `$REF1`.
+        for (at, reference) in references(&shown).iter().enumerate().rev() {
+            text = text.replace(&format!("{REFERENCE}{}", at + 1), reference);
+        }
+        let declared = serde_json::from_str(&text).unwrap_or_default();
+        reply(&declared).unwrap_or_else(|error| MockReply::from(error))
+    })
+}
+
+/// The artifact references in a text, each once, in the order of their appearance.
+fn references(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for (at, _) in text.match_indices("art_") {
+        let reference = text.get(at..at + 26).and_then(ArtifactRef::parse);
+        if let Some(reference) = reference.map(|reference| reference.to_string())
+            && !found.contains(&reference)
+        {
+            found.push(reference);
+        }
+    }
+    found
 }
 
 fn last_user(request: &LlmRequest) -> String {
@@ -113,4 +194,38 @@ pub(in crate::golden) fn request(request: &LlmRequest, by: &str) -> Value {
         out.insert("toolChoice".to_owned(), serde_json::to_value(choice).unwrap_or_default());
     }
     Value::Object(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use agentfootprint_core::llm::CallCx;
+
+    use super::*;
+
+    /// The decorators of a scenario are the library's own; their waits take no time.
+    #[tokio::test(start_paused = true)]
+    async fn decorators_wrap_what_is_declared() {
+        let busy = json!({"error": {"name": "ServiceError", "message": "busy", "status": 503}});
+        let scenario = json!({
+            "provider": {"ref": "both"},
+            "providers": {
+                "both": {"fallback": {"primary": {"ref": "patient"}, "secondary": {"replies": ["from the spare"]}}},
+                "patient": {
+                    "retryOf": {"replies": [busy, busy]}, "maxAttempts": 2, "initialDelayMs": 60_000, "maxDelayMs": 60_000,
+                },
+            },
+        });
+        let provider = Providers::of(&scenario).unwrap().of_agent(&scenario).unwrap();
+        assert_eq!(provider.name(), "mock+retry|mock");
+        let began = tokio::time::Instant::now();
+        let request = LlmRequest::new("mock-1").user("hi");
+        let answer = provider.complete(&request, &CallCx::detached()).await.unwrap();
+        assert_eq!((answer.content.as_str(), began.elapsed().as_secs()), ("from the spare", 60));
+    }
+
+    #[test]
+    fn a_reference_to_nobody_is_named() {
+        let scenario = json!({"providers": {"a": {"retryOf": {"ref": "b"}}}});
+        assert_eq!(Providers::of(&scenario).err().unwrap(), "no provider b");
+    }
 }

@@ -1,5 +1,6 @@
 //! The stages of the agent's chart, one file each. A stage works on its [`StageCx`](crate::run::StageCx) alone.
 
+pub(crate) mod ask;
 pub(crate) mod cache;
 pub(crate) mod call_llm;
 pub(crate) mod deliver;

@@ -73,6 +73,7 @@ impl Batch {
             started_ms: self.cx.now_ms(),
             decision: None,
             credential: None,
+            wanted: None,
             call,
         }))
     }

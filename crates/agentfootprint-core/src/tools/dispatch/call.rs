@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use footprint::value::{Array, Object, Str, Value};
+use indexmap::IndexMap;
 
 use super::door::Door;
 use super::resolve::Resolved;
+use crate::artifacts::ArtifactMeta;
 use crate::tools::credentials::Credential;
 use crate::tools::people::CheckInDecision;
 
@@ -53,4 +55,6 @@ pub(super) struct Attempt {
     pub(super) decision: Option<CheckInDecision>,
     /// What its `needs` was answered with.
     pub(super) credential: Option<Arc<dyn Credential>>,
+    /// The tickets whose data is among the delivered arguments.
+    pub(super) wanted: Option<Arc<IndexMap<Str, ArtifactMeta>>>,
 }

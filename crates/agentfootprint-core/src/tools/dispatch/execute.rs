@@ -9,6 +9,7 @@ use footprint::error::StageError;
 use footprint::value::{Object, Value};
 use futures_util::FutureExt as _;
 
+use super::artifacts;
 use super::batch::Batch;
 use super::call::Attempt;
 use super::credential;
@@ -38,7 +39,8 @@ pub(super) async fn execute(batch: &Batch, attempt: &mut Attempt) -> Result<Gate
     let trail = cx.trail();
     let ctx = context(batch, attempt, &live, &trail);
     let args = attempt.delivered.clone();
-    let input = || args.clone();
+    // References, never what they stand for: payloads stay out of a journal (MEM-137).
+    let input = || attempt.spoken.clone();
     let policy = reexecution(&tool);
     let work = run(&tool, args.clone(), &ctx);
     let entered = cx.trailed(EffectKind::Tool, tool.name(), policy, &input, &trail, work);
@@ -103,6 +105,8 @@ fn context(batch: &Batch, attempt: &Attempt, live: &Arc<AtomicBool>, trail: &Tra
         spoken_args: attempt.spoken.clone(),
         credentials: credential::access(&cx, &attempt.call.name),
         credential: attempt.credential.clone(),
+        artifacts: artifacts::access(&cx, attempt),
+        wanted: attempt.wanted.clone(),
         run_id: Some(cx.run.run_id.clone()),
         session_id: cx.run.session_id().cloned(),
         identity: cx.explicit_identity().cloned().map(Arc::new),

@@ -9,6 +9,7 @@ use agentfootprint_record::text::utf16_len;
 use footprint::error::StageError;
 use footprint::value::{Object, Str, Value};
 
+use super::artifacts;
 use super::batch::{Batch, tool_message};
 use super::call::{Attempt, Call};
 use super::gates::call_context;
@@ -160,9 +161,18 @@ pub(super) async fn finish(
     if outcome.verdict.ran() {
         teardown::settle(batch, attempt).await;
     }
+    let presents = artifacts::presents(cx, attempt);
+    if presents && outcome.verdict == Verdict::Ran {
+        outcome = artifacts::present(batch, attempt).await?;
+    }
     let verdict = outcome.verdict;
     let raw = outcome.value.clone();
     let model = after_chain(batch, attempt, &outcome).await?;
+    let (raw, model) = if verdict.placeable() && !presents {
+        artifacts::place(batch, attempt, raw, model).await?
+    } else {
+        (raw, model)
+    };
     let cap =
         cx.agent.options.max_tool_result_chars.map(|chars| usize::try_from(chars).unwrap_or(usize::MAX));
     let (raw, model) = (size::cap(raw, cap), size::cap(model, cap));

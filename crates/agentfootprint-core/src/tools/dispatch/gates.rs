@@ -5,6 +5,7 @@ use agentfootprint_record::events::payload::ValidationArgsInvalid;
 use footprint::error::StageError;
 use footprint::value::Value;
 
+use super::artifacts;
 use super::batch::Batch;
 use super::call::Attempt;
 use super::credential;
@@ -49,6 +50,9 @@ pub(super) async fn pass(batch: &Batch, attempt: &mut Attempt) -> Result<Gated, 
         return Ok(stopped);
     }
     attempt.delivered = attempt.spoken.clone();
+    if let Some(refused) = artifacts::wants(batch, attempt).await? {
+        return Ok(Gated::Settled(refused));
+    }
     credential::vend(batch, attempt).await
 }
 

@@ -9,15 +9,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use agentfootprint_record::events::words::PermissionCapability;
 use footprint::value::{Array, Str, Value};
 
+use super::artifacts;
 use super::batch::Batch;
 use super::call::Attempt;
 use super::credential::{self, Vended};
 use super::execute::{Handled, run};
 use super::permission::{self, Question};
 use crate::agent::ArgValidation;
+use crate::artifacts::ArtifactAccess;
 use crate::run::StageCx;
 use crate::tools::context::{CallFacts, ToolContext};
 use crate::tools::dispatch_door::{InnerCallError, ToolDispatch};
+use crate::tools::name::reserved;
 use crate::tools::output::ToolOutput;
 use crate::tools::texts;
 use crate::tools::tool::Tool;
@@ -82,6 +85,9 @@ impl Inner {
         if !tool.declared().wants.is_empty() {
             return Err(refused("it takes artifacts, which only the model's own call delivers".to_owned()));
         }
+        if name == reserved::PRESENT && self.cx.agent.tooling.artifacts.is_some() {
+            return Err(refused("only the model's own call shows an artifact".to_owned()));
+        }
         self.permitted(name, &args).await?;
         if self.cx.agent.options.arg_validation == ArgValidation::Enforce {
             let issues = tool.validator().check(&args);
@@ -96,6 +102,7 @@ impl Inner {
             spoken_args: args.clone(),
             credentials: credential::access(&self.cx, &name.into()),
             credential,
+            artifacts: ArtifactAccess::none(Some(artifacts::sink(&self.cx, &name.into()))),
             run_id: Some(self.cx.run.run_id.clone()),
             session_id: self.cx.run.session_id().cloned(),
             identity: self.cx.explicit_identity().cloned().map(Arc::new),

@@ -6,6 +6,7 @@
 //! | `resolve` | 1: which party answers a name |
 //! | `gates` | 3–11: may it run, and with what |
 //! | `permission`, `credential` | 3, 4, 8 and 11 |
+//! | `artifacts` | 10, 21 and 23: what a store has to do with a call |
 //! | `execute` | 12: the handler, contained |
 //! | `finish` | 13–30: what the record holds and what the model reads |
 //! | `pause`, `resume` | leaving a batch for a person's answer, and coming back |
@@ -16,6 +17,7 @@
 //! A door only chooses the first step and the capabilities ([`Door`](door::Door)); nothing can push a tool message
 //! except [`finish`], whose [`Delivered`](finish::Delivered) no other file can make.
 
+mod artifacts;
 mod batch;
 mod call;
 mod credential;

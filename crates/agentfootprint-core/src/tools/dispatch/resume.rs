@@ -121,6 +121,7 @@ fn attempt_of(batch: &Batch, waiting: &Waiting) -> Attempt {
         started_ms: waiting.started_ms,
         decision: None,
         credential: None,
+        wanted: None,
         call,
     }
 }
@@ -171,5 +172,30 @@ fn resume_row(batch: &Batch, waiting: &Waiting, link: &Str, decision: &CheckInDe
         why: Some(format!("{verb} by {}{note}", decision.by).into()),
         change: None,
         component_id: waiting.component_id.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use footprint::value;
+
+    use super::*;
+
+    /// Proves TOOL-61: what is no decision declines, by nobody that is known.
+    #[test]
+    fn a_malformed_answer_declines() {
+        let malformed = [
+            value!("yes"),
+            value!(true),
+            value!({ "approved": true }),
+            value!({ "approved": "true", "by": "ann" }),
+            Value::Null,
+        ];
+        for answer in malformed {
+            let decision = decision_of(&answer);
+            assert_eq!((decision.approved, &*decision.by), (false, "unknown"), "{answer}");
+        }
+        let decision = decision_of(&value!({ "approved": true, "by": "ann" }));
+        assert_eq!((decision.approved, &*decision.by), (true, "ann"));
     }
 }

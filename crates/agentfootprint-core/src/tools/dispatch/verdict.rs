@@ -24,7 +24,6 @@ pub(crate) enum Verdict {
     /// Its arguments could not be read from the model's answer.
     UnreadableArgs,
     /// An artifact it wants could not be resolved.
-    #[cfg_attr(not(test), expect(dead_code, reason = "set by a step that is a seam so far"))]
     WantsRefused,
     /// No tool of that name is served.
     NotServed,
@@ -41,7 +40,6 @@ pub(crate) enum Verdict {
     #[cfg_attr(not(test), expect(dead_code, reason = "set by a step that is a seam so far"))]
     SkillRefused,
     /// `present` found nothing to present.
-    #[cfg_attr(not(test), expect(dead_code, reason = "set by a step that is a seam so far"))]
     PresentMiss,
     /// A person's answer is the result.
     Human,
@@ -131,7 +129,6 @@ impl Verdict {
     }
 
     /// Whether its result may be placed in the artifact store.
-    #[cfg_attr(not(test), expect(dead_code, reason = "asked by placement (step 23)"))]
     pub(crate) fn placeable(self) -> bool {
         matches!(self, Self::Ran | Self::SkillRefused | Self::Human)
     }

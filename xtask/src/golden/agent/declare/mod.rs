@@ -3,6 +3,7 @@
 use agentfootprint_core::agent::{
     Agent, AgentBuilder, AgentReactMode, ArgValidation, CostBudget, OnExceed, RunConfig, RunConfigContext,
 };
+use agentfootprint_core::artifacts::{ArtifactOptions, in_memory_artifacts};
 use agentfootprint_core::injection::{BoxError, Fact, InjectionContext, Instruction, Steering};
 use agentfootprint_core::llm::{LlmProvider, ModelPrices, StaticPricing};
 use agentfootprint_core::tools::{CheckInOptions, Evidence};
@@ -17,6 +18,7 @@ use crate::golden::text;
 mod contract;
 mod links;
 mod permission;
+mod reliability;
 mod tools;
 mod window;
 
@@ -40,6 +42,8 @@ const KNOWN: &[&str] = &[
     "checkIn",
     "outputSchema",
     "window",
+    "reliability",
+    "artifacts",
 ];
 
 pub(in crate::golden) fn agent(
@@ -107,7 +111,28 @@ pub(in crate::golden) fn agent(
     if let Some(declared) = declared.get("window") {
         builder = window::windowed(builder, declared, log)?;
     }
+    if let Some(declared) = declared.get("reliability") {
+        builder = reliability::gated(builder, declared)?;
+    }
+    if let Some(artifacts) = declared.get("artifacts") {
+        builder = builder.artifacts(stored(artifacts)?);
+    }
     builder.build().map_err(|errors| errors.to_string())
+}
+
+/// The store of a scenario and what is placed in it.
+fn stored(declared: &Value) -> Result<ArtifactOptions, String> {
+    let known = ["store", "placement"];
+    let keys = declared.as_object().into_iter().flatten().map(|(key, _)| key);
+    if let Some(unknown) = keys.into_iter().find(|key| !known.contains(&key.as_str())) {
+        return Err(format!("artifacts declaration `{unknown}` is not built yet"));
+    }
+    let options = ArtifactOptions::new(in_memory_artifacts());
+    let limit = declared.pointer("/placement/maxInlineChars").and_then(Value::as_u64);
+    Ok(match limit {
+        Some(limit) => options.place_above(limit),
+        None => options,
+    })
 }
 
 /// The first rule that fits decides model and instructions of the run.

@@ -25,6 +25,8 @@ pub(super) fn tool(declared: &Value) -> Result<Tool, String> {
         "argumentsFrom",
         "capabilities",
         "checkIn",
+        "wants",
+        "resultKind",
     ];
     if let Some(unknown) = declared
         .as_object()
@@ -52,6 +54,12 @@ pub(super) fn tool(declared: &Value) -> Result<Tool, String> {
         builder = builder.arguments_from(
             grounds.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect::<Vec<_>>(),
         );
+    }
+    for (argument, kind) in declared.get("wants").and_then(Value::as_object).into_iter().flatten() {
+        builder = builder.wants(argument.as_str(), kind.as_str().unwrap_or_default());
+    }
+    if let Some(kind) = declared.get("resultKind").and_then(Value::as_str) {
+        builder = builder.result_kind(kind);
     }
     if declared.get("repeatedWhen").is_some() {
         builder = builder.repeated_when(agentfootprint_core::tools::RepeatedWhen::Arguments);
@@ -100,6 +108,7 @@ impl Behaviour {
             "progress",
             "askHuman",
             "contextFacts",
+            "wanted",
         ];
         let name = declared
             .as_object()
@@ -152,6 +161,11 @@ impl Behaviour {
         if let Some(thrown) = self.declared.get("throw") {
             let message = thrown.as_str().map_or_else(|| text(thrown, "message"), str::to_owned);
             return Err(ToolError::new(message).into());
+        }
+        if let Some(argument) = self.declared.get("wanted").and_then(Value::as_str) {
+            let chars = text(args, argument).encode_utf16().count();
+            let kind = cx.wanted().and_then(|wanted| wanted.get(argument)).map(|meta| meta.kind.to_string());
+            return Ok(ToolOutput::text(format!("read {chars} chars of {}", kind.unwrap_or_default())));
         }
         if self.declared.get("contextFacts").is_some() {
             let identity = cx.identity().and_then(|identity| serde_json::to_value(identity).ok());
