@@ -33,7 +33,12 @@
         feature = "ollama",
         feature = "bedrock"
     )),
-    allow(dead_code, reason = "what the adapters share is used in full only where all of them are built in")
+    allow(
+        dead_code,
+        unused_imports,
+        unused_macros,
+        reason = "what the adapters share is used in full only where all of them are built in"
+    )
 )]
 
 #[cfg(feature = "http")]
