@@ -4,6 +4,7 @@
 //! ```sh
 //! cargo run -p agentfootprint --example approval
 //! ```
+#![allow(clippy::print_stdout, reason = "an example speaks to its reader")]
 
 use agentfootprint::footprint::pause::FlowchartCheckpoint;
 use agentfootprint::footprint::value;
@@ -19,7 +20,8 @@ fn refund() -> Result<Tool, Box<dyn std::error::Error>> {
             "required": ["orderId", "amount"]
         }))
         .handler(|args: agentfootprint::footprint::Value, _| async move {
-            format!("refunded {} EUR for {}", args["amount"], args["orderId"])
+            let said = |name: &str| args.get(name).cloned().unwrap_or_default();
+            format!("refunded {} EUR for {}", said("amount"), said("orderId"))
         })
         .check_in(CheckIn::Always)
         .build()?;

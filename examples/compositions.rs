@@ -6,6 +6,7 @@
 //! ```
 //!
 //! The models are scripted, so the example needs no key and no network.
+#![allow(clippy::print_stdout, reason = "an example speaks to its reader")]
 
 use agentfootprint::compose::{Conditional, LlmCall, Loop, Parallel, Sequence};
 use agentfootprint::prelude::*;

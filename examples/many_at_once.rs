@@ -3,6 +3,7 @@
 //! ```sh
 //! cargo run -p agentfootprint --example many_at_once
 //! ```
+#![allow(clippy::print_stdout, reason = "an example speaks to its reader")]
 
 use agentfootprint::prelude::*;
 

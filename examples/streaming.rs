@@ -3,6 +3,7 @@
 //! ```sh
 //! cargo run -p agentfootprint --example streaming
 //! ```
+#![allow(clippy::print_stdout, reason = "an example speaks to its reader")]
 
 use std::io::Write as _;
 

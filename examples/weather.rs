@@ -6,6 +6,7 @@
 //!
 //! The model is scripted, so the example needs no key and no network. With a key in `OPENAI_API_KEY`, replace `model` by
 //! `OpenAi::from_env()?` and `"mock-1"` by the name of a model.
+#![allow(clippy::print_stdout, reason = "an example speaks to its reader")]
 
 use agentfootprint::footprint::value;
 use agentfootprint::prelude::*;

@@ -4,6 +4,7 @@
 //! ```sh
 //! cargo run -p agentfootprint --example wrong_answer
 //! ```
+#![allow(clippy::print_stdout, reason = "an example speaks to its reader")]
 
 use agentfootprint::prelude::*;
 

@@ -12,8 +12,8 @@ use agentfootprint_record::message::ToolCall;
 use async_trait::async_trait;
 use footprint::value::{Object, Value};
 
-use crate::Sample;
 use crate::engine::Workload;
+use crate::{Held, Sample};
 
 /// Every agent workload.
 pub(crate) fn workloads() -> Vec<Workload> {
@@ -74,7 +74,9 @@ async fn bare(calls: usize) -> Result<Sample, String> {
     let report = agent.run("go").await;
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
     match report.answer() {
-        Ok(answer) if answer == "done" => Ok(Sample { total_ms, windows_us: None, kept: Box::new(report) }),
+        Ok(answer) if answer == "done" => {
+            Ok(Sample { total_ms, windows_us: None, kept: Box::new(Held(report)) })
+        }
         Ok(answer) => Err(format!("the agent answered {answer:?}")),
         Err(error) => Err(error.to_string()),
     }
@@ -88,7 +90,7 @@ async fn recorded(calls: usize) -> Result<Sample, String> {
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
     match run.answer() {
         Ok(answer) if answer == "done" => {
-            Ok(Sample { total_ms, windows_us: None, kept: Box::new((recording, run)) })
+            Ok(Sample { total_ms, windows_us: None, kept: Box::new(Held((recording, run))) })
         }
         Ok(answer) => Err(format!("the agent answered {answer:?}")),
         Err(error) => Err(error.to_string()),

@@ -13,7 +13,7 @@ use footprint::scope::Scope;
 use footprint::state::{CommitValues, Key, ListKey};
 use footprint::walk::RunOptions;
 
-use crate::Sample;
+use crate::{Kept, Sample};
 
 mod explain;
 mod observed;
@@ -76,8 +76,7 @@ async fn count_with(steps: usize, more: impl FnOnce(RunOptions) -> RunOptions) -
     let started = Instant::now();
     let report = chart.run(options).await;
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
-    finished(&report, steps)?;
-    Ok(Sample { total_ms, windows_us: None, kept: Box::new(report) })
+    Ok(Sample { total_ms, windows_us: None, kept: Box::new(Walked { report, steps }) })
 }
 
 /// One item of 1 KB appended per step; the log holds what was appended.
@@ -105,16 +104,23 @@ async fn append(steps: usize) -> Result<Sample, String> {
         .run(RunOptions::new().max_iterations(steps as u64 + 10).commit_values(CommitValues::Delta))
         .await;
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
-    finished(&report, steps)?;
     let windows_us = stamps.lock().ok().and_then(|stamps| windows(&stamps));
-    Ok(Sample { total_ms, windows_us, kept: Box::new(report) })
+    Ok(Sample { total_ms, windows_us, kept: Box::new(Walked { report, steps }) })
 }
 
-fn finished(report: &footprint::report::RunReport, steps: usize) -> Result<(), String> {
-    let commits = report.snapshot().commit_log.len();
-    match report.outcome() {
-        Outcome::Completed(_) if commits == steps => Ok(()),
-        _ => Err(format!("the run did not end as planned: {commits} commits of {steps}")),
+/// A finished walk and the number of commits it must have made.
+struct Walked {
+    report: footprint::report::RunReport,
+    steps: usize,
+}
+
+impl Kept for Walked {
+    fn check(&self) -> Result<(), String> {
+        let commits = self.report.snapshot().commit_log.len();
+        match self.report.outcome() {
+            Outcome::Completed(_) if commits == self.steps => Ok(()),
+            _ => Err(format!("the run did not end as planned: {commits} commits of {}", self.steps)),
+        }
     }
 }
 

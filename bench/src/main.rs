@@ -13,6 +13,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 mod agent;
 mod engine;
+mod recording;
 
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -27,8 +28,21 @@ pub struct Sample {
     /// Cost of a step among the first and among the last tenth of the run, in µs.
     pub windows_us: Option<[f64; 2]>,
     /// What must stay alive while retained memory is read.
-    pub kept: Box<dyn std::any::Any>,
+    pub kept: Box<dyn Kept>,
 }
+
+/// What a run leaves. Looking at it may build more of it, so it is checked after its memory was read.
+pub trait Kept {
+    /// Whether it is what was asked for.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Kept as it is.
+pub struct Held<T>(pub T);
+
+impl<T> Kept for Held<T> {}
 
 fn main() -> ExitCode {
     let only = std::env::args().nth(1);
@@ -51,6 +65,13 @@ fn main() -> ExitCode {
             }
         }
     }
+    match runtime.block_on(recording::rows(only.as_deref())) {
+        Ok(rows) => rows.iter().for_each(|row| println!("{row}")),
+        Err(error) => {
+            eprintln!("recording: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
     ExitCode::SUCCESS
 }
 
@@ -69,7 +90,7 @@ async fn measure(workload: &engine::Workload) -> Result<Value, String> {
     let sample = (workload.run)(workload.steps).await?;
     let counted_ms = started.elapsed().as_secs_f64() * 1000.0;
     let change = region.change();
-    drop(sample.kept);
+    sample.kept.check()?;
     let steps = workload.steps as f64;
     let retained = change.bytes_allocated as f64 - change.bytes_deallocated as f64;
     let mut row = json!({

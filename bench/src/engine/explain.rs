@@ -13,7 +13,7 @@ use footprint::state::{CommitValues, Key, ListKey, WriteProvenance};
 use footprint::walk::RunOptions;
 
 use super::Workload;
-use crate::Sample;
+use crate::{Held, Sample};
 
 const COMMITS: usize = 100_000;
 const PASS: Key<u64> = Key::new("pass");
@@ -60,7 +60,7 @@ async fn index() -> Result<Sample, String> {
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
     match writer {
         Some(writer) if writer.commit_idx.0 + 1 == COMMITS => {
-            Ok(Sample { total_ms, windows_us: None, kept: Box::new(query) })
+            Ok(Sample { total_ms, windows_us: None, kept: Box::new(Held(query)) })
         }
         other => Err(format!("unexpected writer {other:?}")),
     }
@@ -85,7 +85,7 @@ fn asked(
         }
     }
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
-    Ok(Sample { total_ms, windows_us: None, kept: Box::new(query) })
+    Ok(Sample { total_ms, windows_us: None, kept: Box::new(Held(query)) })
 }
 
 async fn chains(times: usize) -> Result<Sample, String> {

@@ -11,7 +11,7 @@ use footprint::state::Key;
 use footprint::walk::RunOptions;
 
 use super::Workload;
-use crate::Sample;
+use crate::{Held, Sample};
 
 const BIG: Key<Vec<String>> = Key::new("big");
 
@@ -40,7 +40,7 @@ async fn timed(chart: &Chart, options: RunOptions) -> Result<Sample, String> {
     let report = chart.run(options).await;
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
     match report.outcome() {
-        Outcome::Completed(_) => Ok(Sample { total_ms, windows_us: None, kept: Box::new(report) }),
+        Outcome::Completed(_) => Ok(Sample { total_ms, windows_us: None, kept: Box::new(Held(report)) }),
         other => Err(format!("the run did not complete: {other:?}")),
     }
 }
@@ -111,5 +111,5 @@ async fn pauses(rounds: usize) -> Result<Sample, String> {
         kept.push(resumed);
     }
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
-    Ok(Sample { total_ms, windows_us: None, kept: Box::new(kept) })
+    Ok(Sample { total_ms, windows_us: None, kept: Box::new(Held(kept)) })
 }

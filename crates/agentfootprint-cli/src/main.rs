@@ -6,14 +6,32 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
+mod ask;
+mod audit;
 mod demo;
+mod differ;
+mod errors;
+mod events;
+mod input;
 mod live;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod offline;
+mod opened;
 mod out;
+mod report;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
+mod shell;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+mod torn;
+mod view;
 
+use input::Input;
 use out::Failure;
 
 #[derive(Parser)]
@@ -37,13 +55,20 @@ enum Command {
     },
     /// Asks a model one question, streams the answer and records the run.
     Run(run::RunArgs),
+    /// Says what a file is, its format, who made it, and what it cannot say.
+    Open {
+        #[command(flatten)]
+        input: Input,
+    },
     /// Tells what happened in a recorded run.
     Explain {
         #[command(flatten)]
         input: Input,
-        /// At most this many lines.
-        #[arg(long, default_value_t = 200)]
-        limit: usize,
+    },
+    /// Status, counts, and one line per model call: served, answered, tools, tokens, route.
+    Summary {
+        #[command(flatten)]
+        input: Input,
     },
     /// Follows the answer, or a variable, back to its causes.
     Why {
@@ -55,7 +80,82 @@ enum Command {
         #[arg(long, conflicts_with = "variable")]
         about: Option<String>,
     },
-    /// Checks whether a file is a sound recording.
+    /// Everything about one step: what it wrote and read, its decision, its errors.
+    Step {
+        #[command(flatten)]
+        input: Input,
+        /// The step, such as tool-calls#22.
+        id: String,
+    },
+    /// The value of a key as it stood after a step.
+    Value {
+        #[command(flatten)]
+        input: Input,
+        /// The step.
+        id: String,
+        /// The key, with dots for what is nested.
+        key: String,
+        /// Characters of the value, at most 8000.
+        #[arg(long)]
+        chars: Option<u32>,
+    },
+    /// All steps that wrote a key, the one whose value stands marked.
+    Who {
+        #[command(flatten)]
+        input: Input,
+        /// The key, with dots for what is nested.
+        key: String,
+        /// Only writes before this step.
+        #[arg(long)]
+        before: Option<String>,
+    },
+    /// Where a text occurs in values, narrative and events.
+    Find {
+        #[command(flatten)]
+        input: Input,
+        /// The text, ignoring case.
+        text: String,
+        /// Hits shown, at most 25.
+        #[arg(long)]
+        hits: Option<u32>,
+    },
+    /// One tool call: proposed, ran, outcome, result.
+    Tool {
+        #[command(flatten)]
+        input: Input,
+        /// The id of the call.
+        call: String,
+        /// Looks into the run of a chart-backed tool.
+        #[arg(long)]
+        inner: bool,
+    },
+    /// Findings of checks, the failure of the run, refused and denied tool calls. Exit code 1 when there are any.
+    Errors {
+        #[command(flatten)]
+        input: Input,
+        /// Only findings of this kind.
+        #[arg(long)]
+        kind: Option<String>,
+        /// Exit code 1 also when nothing ever looked.
+        #[arg(long)]
+        require_evidence: bool,
+    },
+    /// The typed events, filtered.
+    Events(events::EventsArgs),
+    /// The chart, the run or the calls as a Mermaid diagram.
+    Mermaid {
+        #[command(flatten)]
+        input: Input,
+        /// What is drawn.
+        #[arg(long, value_enum, default_value_t)]
+        view: opened::DrawnView,
+        /// Leaves out machinery of the framework.
+        #[arg(long)]
+        collapse_plumbing: bool,
+    },
+    /// Where two runs part. Exit code 1 when they do.
+    Diff(differ::DiffArgs),
+    /// Checks whether a file is a sound recording. Exit code 1 when it is not.
     Validate {
         #[command(flatten)]
         input: Input,
@@ -63,33 +163,75 @@ enum Command {
         #[arg(long)]
         strict: bool,
     },
-}
-
-#[derive(Args)]
-struct Input {
-    /// The recording; `-` reads standard input.
-    file: PathBuf,
-    /// How the answer is written.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
+    /// Writes what occurs several times once. Round-trip checked.
+    Pack {
+        #[command(flatten)]
+        input: Input,
+    },
+    /// Writes a packed recording plain again.
+    Unpack {
+        #[command(flatten)]
+        input: Input,
+    },
+    /// A bug report: what could be sent, or exactly what was agreed to.
+    Report(report::ReportArgs),
+    /// The tamper-evident log of a run.
+    Audit {
+        #[command(subcommand)]
+        command: audit::AuditCommand,
+    },
+    /// Offers recordings to a debugging model, over the Model Context Protocol.
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::McpArgs),
+    /// A recording in the browser: one file to send, or served on this machine.
+    View(view::ViewArgs),
+    /// Completions for a shell, on standard output.
+    #[command(hide = true)]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Manual pages, one per command, into a folder.
+    #[command(hide = true)]
+    Man {
+        /// The folder.
+        folder: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let done = match cli.command {
+    let done = match Cli::parse().command {
         Command::Demo { out } => demo::demo(&out),
         Command::Run(args) => run::run(&args),
-        Command::Explain { input, limit } => offline::explain(&input, limit),
+        Command::Open { input } => opened::open(&input),
+        Command::Explain { input } => offline::explain(&input),
+        Command::Summary { input } => opened::summary(&input),
         Command::Why { input, variable, about } => {
             offline::why(&input, variable.as_deref(), about.as_deref())
         }
+        Command::Step { input, id } => ask::step(&input, &id),
+        Command::Value { input, id, key, chars } => ask::value(&input, &id, &key, chars),
+        Command::Who { input, key, before } => ask::who(&input, &key, before.as_deref()),
+        Command::Find { input, text, hits } => ask::find(&input, &text, hits),
+        Command::Tool { input, call, inner } => ask::tool(&input, &call, inner),
+        Command::Errors { input, kind, require_evidence } => {
+            errors::errors(&input, kind.as_deref(), require_evidence)
+        }
+        Command::Events(args) => events::events(&args),
+        Command::Mermaid { input, view, collapse_plumbing } => {
+            opened::mermaid(&input, view, collapse_plumbing)
+        }
+        Command::Diff(args) => differ::diff(&args),
         Command::Validate { input, strict } => offline::validate(&input, strict),
+        Command::Pack { input } => opened::pack(&input),
+        Command::Unpack { input } => opened::unpack(&input),
+        Command::Report(args) => report::report(&args),
+        Command::Audit { command } => audit::audit(&command),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => mcp::mcp(&args),
+        Command::View(args) => view::view(&args),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man { folder } => shell::man(&folder),
     };
     match done {
         Ok(code) => code,

@@ -1,24 +1,20 @@
-//! Commands over a recording: no network, no agent.
+//! `explain`, `why` and `validate`.
 
-use std::io::Read;
-use std::path::Path;
 use std::process::ExitCode;
 
 use agentfootprint::debug::{self, validate as checks, why as causes};
-use agentfootprint::footprint::value::{Object, Value};
-use agentfootprint::record::{OpenRecording, Recording};
 
-use crate::out::{Failure, say};
-use crate::{Format, Input};
+use crate::input::{Input, limit_words, read, recording};
+use crate::out::{Answer, Failure};
 
-pub(crate) fn explain(input: &Input, limit: usize) -> Result<ExitCode, Failure> {
-    let story = debug::explain(&open(&input.file)?).bounded(limit.max(4));
-    answer(input, "explain", story.to_value(), &story.to_string());
+pub(crate) fn explain(input: &Input) -> Result<ExitCode, Failure> {
+    let story = debug::explain(&recording(input)?).bounded(input.limit.max(4));
+    Answer::new("explain", story.to_string()).with("explain", story.to_value()).give(input)?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn why(input: &Input, variable: Option<&str>, about: Option<&str>) -> Result<ExitCode, Failure> {
-    let opened = open(&input.file)?;
+    let opened = recording(input)?;
     let why = match (variable, about) {
         (Some(name), _) => {
             causes::variable(&opened, name).map_err(|error| Failure::unusable(error.to_string()))?
@@ -26,44 +22,24 @@ pub(crate) fn why(input: &Input, variable: Option<&str>, about: Option<&str>) ->
         (None, Some(words)) => causes::about(&opened, words),
         (None, None) => causes::answer(&opened),
     };
-    answer(input, "why", why.to_value(), &why.to_string());
+    let text = why.to_string();
+    Answer::new("why", text).limits(limit_words(&opened)).with("why", why.to_value()).give(input)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// A file that is no recording is a finding, not a refusal; a file that cannot be read at all is a refusal.
 pub(crate) fn validate(input: &Input, strict: bool) -> Result<ExitCode, Failure> {
-    let findings = checks::bytes(&read(&input.file)?);
-    answer(input, "validate", findings.to_value(), &findings.to_string());
-    Ok(if findings.is_sound(strict) { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
-
-fn answer(input: &Input, command: &str, json: Value, text: &str) {
-    match input.format {
-        Format::Text => say(text),
-        Format::Json => {
-            let mut out = Object::new();
-            out.insert("schema", Value::from(format!("agentfootprint.cli.{command}/1")));
-            out.insert(command, json);
-            say(format!("{}\n", Value::Object(out)));
-        }
-    }
-}
-
-fn open(file: &Path) -> Result<OpenRecording, Failure> {
-    let bytes = read(file)?;
-    Recording::open(&bytes).map_err(|error| Failure::unusable(format!("{}: {error}", file.display())))
-}
-
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
-    let read = if file == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        std::fs::read(file)
-    };
-    read.map_err(|error| {
-        Failure::unusable(format!(
-            "{} cannot be read ({error}); name a recording written by `run`, `demo` or `save`",
-            file.display()
-        ))
+    let findings = checks::bytes(&read(&input.file, input.max_bytes)?);
+    let sound = findings.is_sound(strict);
+    let unreadable =
+        findings.findings.iter().any(|finding| matches!(finding.code, "parse" | "format" | "missing-part"));
+    Answer::new("validate", findings.to_string())
+        .with("sound", sound)
+        .with("validate", findings.to_value())
+        .give(input)?;
+    Ok(match (sound, unreadable) {
+        (true, _) => ExitCode::SUCCESS,
+        (false, true) => ExitCode::from(2),
+        (false, false) => ExitCode::from(1),
     })
 }

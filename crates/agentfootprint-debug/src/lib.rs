@@ -23,14 +23,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod audit;
+pub mod diff;
+pub mod loops;
+pub mod mermaid;
+pub mod report;
 pub mod story;
+pub mod toolpack;
 pub mod validate;
 pub mod why;
 
 mod calls;
 mod plain;
 
-pub use plain::plain;
+pub use diff::diff;
+pub use mermaid::mermaid;
+pub use plain::{excerpt, plain};
 pub use story::{Story, explain};
 pub use validate::{Finding, Findings, Severity, validate};
 pub use why::{Why, WhyError};

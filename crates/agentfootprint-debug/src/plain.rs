@@ -31,8 +31,14 @@ fn is_direction(character: char) -> bool {
 }
 
 /// At most `max` characters on one line, with the cut shown.
-pub(crate) fn excerpt(text: &str, max: usize) -> String {
-    let line = plain(text);
+///
+/// ```
+/// assert_eq!(agentfootprint_debug::excerpt("a long\nline", 6), "a lon…");
+/// ```
+pub fn excerpt(text: &str, max: usize) -> String {
+    // Of a text of megabytes only the beginning is looked at; escaping never makes it shorter than this, whatever is dropped.
+    let head = text.char_indices().filter(|(_, character)| *character != '\r').nth(max.saturating_add(1));
+    let line = plain(head.map_or(text, |(end, _)| text.get(..end).unwrap_or(text)));
     if line.chars().count() <= max {
         return line;
     }

@@ -117,6 +117,7 @@ mod guides {
         watching = "watching.md",
         compositions = "compositions.md",
         recordings = "recordings.md",
+        command_line = "command-line.md",
         models = "models.md",
         many_runs = "many-runs.md",
         engine = "engine.md",

@@ -18,19 +18,7 @@ pub mod reserved {
     /// The synthetic tool of a forced output contract; it exists at request assembly only.
     pub const RESPOND_WITH_SCHEMA: &str = "respond_with_schema";
     /// The tools of self-explanation (REC-93).
-    pub const TRACE_TOOL_NAMES: [&str; 11] = [
-        "run_overview",
-        "find_context_errors",
-        "find_in_trace",
-        "trace_node",
-        "trace_slice",
-        "backtrack",
-        "who_wrote",
-        "get_value",
-        "inspect_tool_call",
-        "inspect_tool_run",
-        "read_narrative",
-    ];
+    pub use agentfootprint_record::conventions::TRACE_TOOL_NAMES;
     /// The one tool of self-explanation in delegate mode.
     pub const EXPLAIN_RUN: &str = "explain_run";
 }

@@ -223,11 +223,13 @@ async fn the_oldest_turns_become_a_summary() {
     let restored = agentfootprint_core::run::AgentRunCheckpoint::from_json(&checkpoint).unwrap();
     let folded = restored.folded.as_ref().and_then(Value::as_array).cloned().unwrap();
     let messages: Messages = Messages::from(restored.history.clone());
-    let found = messages
+    let mut found = messages
         .iter()
         .map(|message| folded_span_for(&folded, message))
         .filter(|found| *found != FoldedSpanMatch::None);
-    assert!(matches!(found.last(), Some(FoldedSpanMatch::Kept { messages, .. }) if !messages.is_empty()));
+    assert!(
+        matches!(found.next_back(), Some(FoldedSpanMatch::Kept { messages, .. }) if !messages.is_empty())
+    );
     let next = agent.run(RunInput::new("again").continue_from(restored)).await;
     assert!(next.record.state().get("foldedSpans").is_some());
 }

@@ -1,7 +1,9 @@
 //! Is a file a sound recording? Findings by code, each with its place (REC-161).
 
 mod events;
+mod facts;
 mod log;
+mod redaction;
 
 use std::fmt;
 
@@ -122,6 +124,8 @@ pub fn validate(opened: &OpenRecording) -> Findings {
     log::check(recording, &mut found);
     events::check(opened, &mut found);
     structure(recording, &mut found);
+    facts::check(opened, &mut found);
+    redaction::check(recording, &mut found);
     found.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     found
 }

@@ -30,6 +30,21 @@ pub use slots::{
     composed_key_of, local_segment, slot_from_runtime_stage_id, slot_from_subflow_id, without_index,
 };
 
+/// The trace tools of REC-93: reserved for the framework in agents, answered by the debugger, offered by the MCP server.
+pub const TRACE_TOOL_NAMES: [&str; 11] = [
+    "run_overview",
+    "find_context_errors",
+    "find_in_trace",
+    "trace_node",
+    "trace_slice",
+    "backtrack",
+    "who_wrote",
+    "get_value",
+    "inspect_tool_call",
+    "inspect_tool_run",
+    "read_narrative",
+];
+
 /// The reserved prefix of framework subflows (AGT-45).
 pub const RESERVED_PREFIX: &str = "sf-";
 

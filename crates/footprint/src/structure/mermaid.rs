@@ -70,7 +70,8 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
 
 /// An id Mermaid accepts, different for different ids: letters and digits stand for themselves, `_` is doubled, everything else is
 /// `_` and its hexadecimal code point between `x` and `_`. A syntax word has its first letter written that way.
-pub(crate) fn mermaid_id(id: &str) -> String {
+#[must_use]
+pub fn mermaid_id(id: &str) -> String {
     let escape_first = SYNTAX_WORDS.iter().any(|word| word.eq_ignore_ascii_case(id));
     let mut safe = String::with_capacity(id.len());
     for (at, character) in id.chars().enumerate() {
@@ -86,7 +87,8 @@ pub(crate) fn mermaid_id(id: &str) -> String {
 }
 
 /// A label inside double quotes, with the characters that mean something to Mermaid or to HTML as entities.
-fn mermaid_label(name: &str) -> String {
+#[must_use]
+pub fn mermaid_label(name: &str) -> String {
     let mut safe = String::with_capacity(name.len());
     for character in name.chars() {
         match character {

@@ -31,6 +31,7 @@ pub use doc::{
 };
 pub use documents::{InvalidToolName, McpTool, OpenApi};
 pub use json_in::StructureError as StructureReadError;
+pub use mermaid::{mermaid_id, mermaid_label};
 pub use recorder::{
     DeciderComplete, EdgeAdded, EdgeKind, LoopEdgeAdded, StageAdded, StructureError, StructureRecorder,
     SubflowMounted,
