@@ -1,5 +1,5 @@
 //! An agent with one tool and a scripted model that answers at once: what the loop itself costs. A step is one model call; every
-//! call but the last asks for the tool. `bare` only runs, `recorded` also keeps its events and ends with a recording.
+//! call but the last asks for the tool. `bare` only runs, `recorded` also keeps its events, as a recording needs them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -12,8 +12,8 @@ use agentfootprint_record::message::ToolCall;
 use async_trait::async_trait;
 use footprint::value::{Object, Value};
 
-use crate::Sample;
 use crate::engine::Workload;
+use crate::{Held, Sample};
 
 /// Every agent workload.
 pub(crate) fn workloads() -> Vec<Workload> {
@@ -74,7 +74,9 @@ async fn bare(calls: usize) -> Result<Sample, String> {
     let report = agent.run("go").await;
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
     match report.answer() {
-        Ok(answer) if answer == "done" => Ok(Sample { total_ms, windows_us: None, kept: Box::new(report) }),
+        Ok(answer) if answer == "done" => {
+            Ok(Sample { total_ms, windows_us: None, kept: Box::new(Held(report)) })
+        }
         Ok(answer) => Err(format!("the agent answered {answer:?}")),
         Err(error) => Err(error.to_string()),
     }
@@ -84,11 +86,10 @@ async fn recorded(calls: usize) -> Result<Sample, String> {
     let agent = agent(calls)?;
     let started = Instant::now();
     let run = agent.record("go").await.map_err(|refusal| refusal.to_string())?;
-    let recording = run.recording();
     let total_ms = started.elapsed().as_secs_f64() * 1000.0;
     match run.answer() {
         Ok(answer) if answer == "done" => {
-            Ok(Sample { total_ms, windows_us: None, kept: Box::new((recording, run)) })
+            Ok(Sample { total_ms, windows_us: None, kept: Box::new(Held(run)) })
         }
         Ok(answer) => Err(format!("the agent answered {answer:?}")),
         Err(error) => Err(error.to_string()),

@@ -131,7 +131,7 @@ async fn links_are_told_of_the_call() {
     }
 }
 
-/// Proves TOOL-55, TOOL-57: what a credential failed with reaches model and record, a secret reaches neither.
+/// Proves TOOL-55: what a credential failed with reaches model and record, a secret reaches neither.
 #[tokio::test]
 async fn a_failed_credential_names_services_and_no_secret() {
     let needy =
