@@ -131,7 +131,7 @@ fn referring(replies: Vec<Value>) -> Mock {
             text = text.replace(&format!("{REFERENCE}{}", at + 1), reference);
         }
         let declared = serde_json::from_str(&text).unwrap_or_default();
-        reply(&declared).unwrap_or_else(|error| MockReply::from(error))
+        reply(&declared).unwrap_or_else(MockReply::from)
     })
 }
 
