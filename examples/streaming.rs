@@ -27,13 +27,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let report = agent
         .run("What is 2 + 40?")
-        .listen("stream.token", |event| {
+        .listen("agentfootprint.stream.token", |event| {
             if let Some(token) = event.of::<StreamToken>() {
                 print!("{}", token.content);
                 let _ = std::io::stdout().flush();
             }
         })?
-        .listen("stream.tool_start", |event| {
+        .listen("agentfootprint.stream.tool_start", |event| {
             if let Some(call) = event.of::<StreamToolStart>() {
                 println!("\n[{} {}]", call.tool_name, call.args);
             }
