@@ -44,7 +44,7 @@
 //!         "transient-retry",
 //!     ));
 //! let agent = Agent::builder(Busy(AtomicU32::new(0)), "m").reliability(gate).build()?;
-//! assert_eq!(agent.run("hi").await.answer()?, "here now");
+//! assert_eq!(agent.run("hi").await.into_answer()?, "here now");
 //! # Ok(()) }
 //! ```
 
