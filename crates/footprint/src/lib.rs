@@ -44,7 +44,7 @@
 //! | structure | the JSON tree of a chart | [`structure`] |
 //! | run | one walk: owns its state, log and observers | [`walk`], [`report`] |
 //! | scope | the handle a stage function receives | [`scope`] |
-//! | value, key | shared JSON data and typed names for it | [`value`], [`state`] |
+//! | value, key | shared JSON data and typed names for it | [`mod@value`], [`state`] |
 //! | bundle | what one visit changed; bundles make the commit log | [`state`] |
 //! | address | `path/stage#7`, the one name that joins everything | [`ids`] |
 //! | recorder | an observer of runs | [`observe`], [`recorders`] |

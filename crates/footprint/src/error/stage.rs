@@ -234,7 +234,7 @@ impl StdError for StageErrorInner {
     }
 }
 
-/// A [`StageError`] where a `std` error is needed: the `source()` of a [`RunError`].
+/// A [`StageError`] where a `std` error is needed: the `source()` of a [`RunError`](super::RunError).
 #[derive(Clone, Debug)]
 pub struct StageSource(pub StageError);
 

@@ -39,8 +39,7 @@ impl FlowchartCheckpoint {
     /// checkpoint.paused_stage_id = "ask".into();
     /// let text = checkpoint.to_json();
     /// assert!(text.starts_with(r#"{"checkpointVersion":1,"#));
-    /// assert_eq!(&*FlowchartCheckpoint::from_json(&text)?.paused_stage_id, "ask");
-    /// # Ok::<(), footprint::pause::InvalidCheckpoint>(())
+    /// assert!(text.contains(r#""pausedStageId":"ask""#));
     /// ```
     pub fn to_json(&self) -> String {
         let mut text = String::new();

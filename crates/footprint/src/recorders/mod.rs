@@ -5,7 +5,7 @@
 //! | [`CombinedNarrative`] | `combined-narrative` | `Narrative` | what happened, in order, in words |
 //! | [`FlowNarrative`] | `narrative`, `narrative-<strategy>` | — | which way the run went, loops compressed |
 //! | [`Metrics`] | `metrics-N` | `Metrics` | reads, writes, commits, pauses, time per step |
-//! | [`Debug`] | `debug-N` | `Debug` | one step's detail |
+//! | [`struct@Debug`] | `debug-N` | `Debug` | one step's detail |
 //! | [`Manifest`] | `manifest` | `Manifest` | which subflows ran |
 //! | [`Quality`] | `quality-N` | `Quality` | a user's score per step |
 //! | [`InOut`] | `inout-N` | `InOut` | what crossed each chart boundary |
