@@ -7,7 +7,7 @@ use crate::snapshot::PreferredOperation;
 use crate::stores::{HasStep, SequenceStore};
 use crate::value::{Object, Str, Value};
 
-/// How much a [`Debug`] recorder keeps.
+/// How much a [`struct@Debug`] recorder keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verbosity {
     /// Errors, pauses and resumes.
