@@ -5,6 +5,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use agentfootprint::agent::AgentBuilder;
+#[cfg(any(
+    feature = "anthropic",
+    feature = "gemini",
+    feature = "openai",
+    feature = "ollama",
+    feature = "bedrock"
+))]
+use agentfootprint::llm::LlmProvider;
 use agentfootprint::prelude::*;
 use clap::{Args, ValueEnum};
 
@@ -107,8 +115,7 @@ fn anthropic(args: &RunArgs) -> Result<AgentBuilder, Failure> {
             builder = builder.without_key();
         }
     }
-    let provider = builder.build().map_err(|error| Failure::unusable(error.to_string()))?;
-    Ok(Agent::builder(provider, args.model.as_str()))
+    with(builder.build(), args)
 }
 
 #[cfg(not(feature = "anthropic"))]
@@ -125,8 +132,7 @@ fn gemini(args: &RunArgs) -> Result<AgentBuilder, Failure> {
             builder = builder.without_key();
         }
     }
-    let provider = builder.build().map_err(|error| Failure::unusable(error.to_string()))?;
-    Ok(Agent::builder(provider, args.model.as_str()))
+    with(builder.build(), args)
 }
 
 #[cfg(not(feature = "gemini"))]
@@ -140,8 +146,7 @@ fn ollama(args: &RunArgs) -> Result<AgentBuilder, Failure> {
     if let Some(url) = &args.base_url {
         builder = builder.base_url(url.as_str());
     }
-    let provider = builder.build().map_err(|error| Failure::unusable(error.to_string()))?;
-    Ok(Agent::builder(provider, args.model.as_str()))
+    with(builder.build(), args)
 }
 
 #[cfg(not(feature = "ollama"))]
@@ -155,13 +160,28 @@ fn bedrock(args: &RunArgs) -> Result<AgentBuilder, Failure> {
     if let Some(url) = &args.base_url {
         builder = builder.endpoint(url.as_str());
     }
-    let provider = builder.build().map_err(|error| Failure::unusable(error.to_string()))?;
-    Ok(Agent::builder(provider, args.model.as_str()))
+    with(builder.build(), args)
 }
 
 #[cfg(not(feature = "bedrock"))]
 fn bedrock(_: &RunArgs) -> Result<AgentBuilder, Failure> {
     Err(Failure::unusable("this build has no bedrock adapter; build it with the feature `bedrock`"))
+}
+
+/// The agent on top of an adapter, or why there is no adapter.
+#[cfg(any(
+    feature = "anthropic",
+    feature = "gemini",
+    feature = "openai",
+    feature = "ollama",
+    feature = "bedrock"
+))]
+fn with<E: std::fmt::Display>(
+    built: Result<impl LlmProvider, E>,
+    args: &RunArgs,
+) -> Result<AgentBuilder, Failure> {
+    let provider = built.map_err(|error| Failure::unusable(error.to_string()))?;
+    Ok(Agent::builder(provider, args.model.as_str()))
 }
 
 /// Whether one of these variables holds something.
@@ -179,8 +199,7 @@ fn openai(args: &RunArgs) -> Result<AgentBuilder, Failure> {
             builder = builder.without_key();
         }
     }
-    let provider = builder.build().map_err(|error| Failure::unusable(error.to_string()))?;
-    Ok(Agent::builder(provider, args.model.as_str()))
+    with(builder.build(), args)
 }
 
 #[cfg(not(feature = "openai"))]

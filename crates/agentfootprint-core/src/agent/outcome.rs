@@ -9,7 +9,6 @@ use footprint::value::{Object, Str, Value};
 use super::configure::INVALID_RUN_CONFIG;
 use crate::llm::LlmError;
 use crate::run::{AgentRunCheckpoint, CANCELLED, DeliveryError, RunError};
-use crate::window::WindowError;
 
 /// A message that cannot be delivered, as a stage failure.
 pub(crate) fn delivery_failed(error: DeliveryError) -> StageError {
@@ -103,12 +102,6 @@ pub(crate) fn failure_of(error: EngineError) -> RunError {
         }
         if let Some(known) = source.downcast_ref::<RunError>() {
             return known.clone();
-        }
-        if let Some(WindowError::Unmeasurable { strategy, provider }) = source.downcast_ref::<WindowError>() {
-            return RunError::CompactionUnmeasurable {
-                strategy: strategy.clone(),
-                provider: provider.clone(),
-            };
         }
         if let Some(delivery) = source.downcast_ref::<DeliveryError>() {
             return RunError::Delivery(delivery.clone());

@@ -4,24 +4,20 @@ use std::sync::Arc;
 
 use agentfootprint_record::conventions::ids;
 use agentfootprint_record::events::words::{CompositionKind, CompositionStatus};
-use footprint::chart::{Chart, ChartBuilder, FanOut, Mount, Stage};
+use footprint::chart::{Chart, ChartBuilder, FanOut, Mount};
 use footprint::error::StageError;
 use footprint::scope::StateView;
 use footprint::value::{Array, Object, Str, Value};
 
-use super::cx::{Cx, finalize, named_stage, stage};
+use super::cx::{Cx, finalize, named_stage};
 use super::errors::{ComposeError, ComposeErrors, Problems, chart_failed};
 use super::member::{Member, one};
 use super::open::{BranchFailure, Facts};
 use super::runner::{Core, Parts, runner};
-use super::workflow::handed;
+use super::workflow::{INPUT, RESULTS, handed, seed};
 use crate::run::{ChartRunner, RunNeeds, UiGroup};
 
 const KIND: &str = "Graph";
-/// What the graph was started with.
-const INPUT: &str = "input";
-/// What the nodes answered, by node id.
-const RESULTS: &str = "results";
 
 /// Joins what the parents of a node answered, by node id.
 type Join = Arc<dyn Fn(&Object) -> Value + Send + Sync>;
@@ -182,7 +178,9 @@ impl GraphBuilder {
             group.members.push((node.member.id.clone(), node.member.runner.ui_group()));
             needs = needs.with(node.member.runner.needs());
         }
-        let mut chart = Chart::builder(seed(&facts, self.nodes.len()));
+        let count = self.nodes.len();
+        let described = format!("Sequence: a graph of {count} nodes, level by level");
+        let mut chart = Chart::builder(seed(&facts, count, described));
         for (at, level) in levels.iter().enumerate() {
             let mounts = level
                 .iter()
@@ -281,20 +279,6 @@ fn cycle_of(open: &[&(Str, Vec<Str>)]) -> ComposeError {
     }
     let only = path.last().cloned().unwrap_or_default();
     ComposeError::Cycle { from: only.clone(), to: only }
-}
-
-fn seed(facts: &Facts, count: usize) -> Stage {
-    let facts = facts.clone();
-    stage(ids::SEED, move |cx: Cx| {
-        let facts = facts.clone();
-        async move {
-            cx.enter(&facts, count);
-            cx.set(INPUT, cx.value())?;
-            cx.set(RESULTS, Object::new())
-        }
-    })
-    .named("Initialize")
-    .describe(format!("Sequence: a graph of {count} nodes, level by level"))
 }
 
 fn mount(node: &Node, parents: Vec<Str>) -> Mount {

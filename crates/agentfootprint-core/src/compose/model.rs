@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agentfootprint_record::events::payload::{LlmUsage, StreamLlmEnd, StreamLlmStart};
+use agentfootprint_record::events::payload::StreamLlmStart;
 use agentfootprint_record::events::shared::ProviderModel;
 use agentfootprint_record::text::utf16_len;
 use footprint::error::StageError;
@@ -10,7 +10,7 @@ use footprint::ids::RuntimeStageId;
 use footprint::value::Value;
 
 use crate::agent::reports::RunReports;
-use crate::agent::stages::call_llm::llm_failed;
+use crate::agent::stages::call_llm::{ended, llm_failed};
 use crate::llm::{CallCx, CallRng, LlmProvider, LlmRequest, LlmResponse};
 use crate::run::{EffectKind, Performed, Reexecution, RunContext, Trail, Which, cancelled, millis, perform};
 
@@ -54,7 +54,15 @@ pub(crate) async fn ask(
     }
     let response = answered.map_err(llm_failed)?;
     let elapsed = millis(run.clock.monotonic().saturating_sub(began));
-    run.say(&step, || ended(provider.name(), request, &response, elapsed));
+    run.say(&step, || {
+        let elsewhere = response
+            .served_by
+            .as_ref()
+            .filter(|by| by.provider != provider.name() || by.model != *request.model)
+            .map(|by| ProviderModel::new(by.provider.as_str(), by.model.as_str()));
+        let content = response.content.as_str().into();
+        ended((ITERATION, elapsed), content, response.tool_calls.len(), &response, elsewhere)
+    });
     Ok(response)
 }
 
@@ -70,26 +78,4 @@ fn started(provider: &str, request: &LlmRequest, record_system_prompt: bool) -> 
     )
     .system_prompt_text(record_system_prompt.then_some(system))
     .temperature(request.temperature)
-}
-
-fn ended(provider: &str, request: &LlmRequest, response: &LlmResponse, elapsed: u64) -> StreamLlmEnd {
-    let usage = LlmUsage::new(response.usage.input, response.usage.output)
-        .cache_read(response.usage.cache_read)
-        .cache_write(response.usage.cache_write)
-        .thinking(response.usage.thinking);
-    let elsewhere = response
-        .served_by
-        .as_ref()
-        .filter(|by| by.provider != provider || by.model != *request.model)
-        .map(|by| ProviderModel::new(by.provider.as_str(), by.model.as_str()));
-    StreamLlmEnd::new(
-        ITERATION,
-        response.content.as_str(),
-        response.tool_calls.len(),
-        usage,
-        response.stop_reason.as_str(),
-        elapsed,
-    )
-    .provider_response_ref(response.provider_ref.as_deref().map(Into::into))
-    .served_by(elsewhere)
 }

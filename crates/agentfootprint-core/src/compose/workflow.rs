@@ -21,10 +21,10 @@ use super::runner::{Core, Parts, runner};
 use crate::run::{ChartRunner, RunBuilder, RunError, RunInput, RunNeeds, Runner, UiGroup};
 
 const KIND: &str = "Workflow";
-/// What the workflow was started with.
-const INPUT: &str = "input";
+/// What a composition that keeps results was started with.
+pub(super) const INPUT: &str = "input";
 /// What the steps answered, by their number. An answer has a key of its own: objects under one key would be joined.
-const RESULTS: &str = "results";
+pub(super) const RESULTS: &str = "results";
 const DEFAULT_ID: &str = "workflow";
 /// The one stage of a step that is a function.
 const FUNCTION: &str = "apply";
@@ -204,7 +204,7 @@ impl<A, B: DeserializeOwned + Send + 'static> WorkflowBuilder<A, B> {
         problems.into_result(KIND, &self.id)?;
         let facts = Facts { kind: CompositionKind::Sequence, id: self.id.clone(), name: self.name.clone() };
         let count = self.steps.len();
-        let mut chart = Chart::builder(seed(&facts, count));
+        let mut chart = Chart::builder(seed(&facts, count, format!("Sequence: {count} typed steps")));
         let mut extra = Object::new();
         extra.insert("form", Value::from(KIND));
         let mut group = UiGroup::new("Sequence", self.id.clone(), self.name, Some(Value::from(extra)));
@@ -227,7 +227,8 @@ impl<A, B: DeserializeOwned + Send + 'static> WorkflowBuilder<A, B> {
     }
 }
 
-fn seed(facts: &Facts, count: usize) -> Stage {
+/// Begins a composition of `count` members that keeps what each of them answered.
+pub(super) fn seed(facts: &Facts, count: usize, description: String) -> Stage {
     let facts = facts.clone();
     stage(ids::SEED, move |cx: Cx| {
         let facts = facts.clone();
@@ -238,7 +239,7 @@ fn seed(facts: &Facts, count: usize) -> Stage {
         }
     })
     .named("Initialize")
-    .describe(format!("Sequence: {count} typed steps"))
+    .describe(description)
 }
 
 /// What the step of this number answered; of number 0, what the workflow was started with.

@@ -13,6 +13,8 @@ use super::turns::WindowTurn;
 pub(super) struct Guards {
     pub(super) turns: Vec<WindowTurn>,
     pub(super) request: Option<usize>,
+    /// The turn of the current request.
+    request_turn: Option<usize>,
     /// Turns of tool calls that nobody answered.
     unresolved: HashSet<usize>,
     system: HashSet<usize>,
@@ -59,13 +61,7 @@ impl Guards {
         } else {
             tool_result_pins_of(history, &turns, request_turn, usize::MAX)
         };
-        Self { turns, request, unresolved, system, waiting, pins, limit, stood_down }
-    }
-
-    /// The turn of the current request.
-    pub(super) fn request_turn(&self) -> Option<usize> {
-        let request = self.request?;
-        self.turns.iter().position(|turn| turn.holds(request))
+        Self { turns, request, request_turn, unresolved, system, waiting, pins, limit, stood_down }
     }
 
     /// The pins a plan over the first `candidates` turns spends, and how many it has to let go.
@@ -78,7 +74,7 @@ impl Guards {
 
     /// Why this turn may not leave: the first reason that applies.
     pub(super) fn refusal(&self, turn: usize, pinned: &[ToolResultPin]) -> Option<Reason> {
-        if self.request_turn() == Some(turn) {
+        if self.request_turn == Some(turn) {
             return Some(Reason::CurrentRequest);
         }
         if self.system.contains(&turn) {

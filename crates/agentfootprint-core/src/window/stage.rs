@@ -20,7 +20,7 @@ use super::pins::tools_in;
 use super::plan::WindowRefusalReason;
 use super::turns::{current_request_index_of, turns_of};
 use crate::agent::{cost, records};
-use crate::run::StageCx;
+use crate::run::{RunError, StageCx};
 
 pub(crate) async fn compact(cx: StageCx) -> Result<(), StageError> {
     let Some(window) = &cx.agent.window else { return Ok(()) };
@@ -51,12 +51,19 @@ pub(crate) async fn compact(cx: StageCx) -> Result<(), StageError> {
     }
 }
 
+/// The typed failure of the run travels inside.
 fn failed(error: WindowError) -> StageError {
-    let (name, code) = match &error {
-        WindowError::Unmeasurable { .. } => ("CompactionUnmeasurableError", "ERR_COMPACTION_UNMEASURABLE"),
-        WindowError::Failed { .. } => ("WindowError", "ERR_WINDOW"),
-    };
-    StageError::named(name, error.to_string()).with_code(code).with_source(error)
+    let message = error.to_string();
+    match error {
+        WindowError::Unmeasurable { strategy, provider } => {
+            StageError::named("CompactionUnmeasurableError", message)
+                .with_code("ERR_COMPACTION_UNMEASURABLE")
+                .with_source(RunError::CompactionUnmeasurable { strategy, provider })
+        }
+        failed @ WindowError::Failed { .. } => {
+            StageError::named("WindowError", message).with_code("ERR_WINDOW").with_source(failed)
+        }
+    }
 }
 
 /// The call that waits for a person, when the turn was resumed into one.

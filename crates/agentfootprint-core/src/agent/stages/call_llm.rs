@@ -231,7 +231,8 @@ fn started(cx: &StageCx, iteration: u32, assembled: &Assembled) -> StreamLlmStar
     .temperature(request.temperature)
 }
 
-fn ended(
+/// What is said of an answer; an agent's call and a call outside of one say the same.
+pub(crate) fn ended(
     (iteration, elapsed): (u32, u64),
     content: Str,
     call_count: usize,
