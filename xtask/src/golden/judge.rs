@@ -1,5 +1,7 @@
 //! Compares one run of ours with what a scenario expects, by the rules of the scenario format.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Value, json};
 
 use super::matcher::{Bindings, Difference, compare, difference, is_newer};
@@ -104,6 +106,7 @@ fn events(
         wanted = normalise::chart_events(&wanted, Side::Reference, topology);
         found = normalise::chart_events(&found, Side::Ours, topology);
     }
+    wanted = without_pieces_that_stay(wanted);
     found.retain(|event| !is_addition(event, &wanted, manner));
     let groups = |events: &[Value]| {
         if manner.chart || manner.interleaved {
@@ -141,6 +144,37 @@ fn without_row(mut run: Value, key: &str) -> Value {
         .flatten()
         .for_each(|(_, log)| strip(log));
     run
+}
+
+/// The reference reports every piece at every visit of its slot; by our AGT-68 it is reported when it enters.
+fn without_pieces_that_stay(events: Vec<Value>) -> Vec<Value> {
+    let text = |event: &Value, key: &str| payload(event).get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut before: HashMap<(String, String), HashSet<String>> = HashMap::new();
+    let mut now: HashMap<(String, String), HashSet<String>> = HashMap::new();
+    let mut kept = Vec::with_capacity(events.len());
+    for event in events {
+        let slot = || {
+            let place = address(&event).rsplit_once('#').map_or("", |(place, _)| place);
+            (place.to_owned(), text(&event, "slot"))
+        };
+        match name(&event) {
+            "agentfootprint.context.injected" => {
+                let (slot, hash) = (slot(), text(&event, "contentHash"));
+                let stays = before.get(&slot).is_some_and(|known| known.contains(&hash));
+                now.entry(slot).or_default().insert(hash);
+                if stays {
+                    continue;
+                }
+            }
+            "agentfootprint.context.slot_composed" => {
+                let slot = slot();
+                before.insert(slot.clone(), now.remove(&slot).unwrap_or_default());
+            }
+            _ => {}
+        }
+        kept.push(event);
+    }
+    kept
 }
 
 /// Events the reference does not emit where a rule of ours says that they are emitted.
