@@ -309,7 +309,8 @@ mod tests {
         messages.push(value!({ "role": "user", "content": "c" }));
         let second = records.compose(&messages).unwrap();
         assert!(Arc::ptr_eq(&kept, &second.visit.pieces[0].payload));
-        let recency: Vec<_> = second.visit.pieces.iter().map(|p| p.payload.as_recency.clone().unwrap()).collect();
+        let recency: Vec<_> =
+            second.visit.pieces.iter().map(|p| p.payload.as_recency.clone().unwrap()).collect();
         assert_eq!(recency, [ContextRecency::Earlier, ContextRecency::Earlier, ContextRecency::Latest]);
         assert_eq!(second.visit.breakdown.used, 3);
         let fresh = MessageRecords::default().compose(&messages).unwrap().values.clone();

@@ -34,7 +34,9 @@ impl ReportedPieces {
             let added = pieces.iter().skip(unchanged);
             return added.filter(|piece| known.insert(hash(piece))).collect();
         }
-        if pieces.len() == known.len() && pieces.iter().all(|piece| known.contains(&piece.payload.content_hash)) {
+        if pieces.len() == known.len()
+            && pieces.iter().all(|piece| known.contains(&piece.payload.content_hash))
+        {
             return Vec::new();
         }
         let mut now = HashSet::with_capacity(pieces.len());

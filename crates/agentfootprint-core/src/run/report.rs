@@ -97,13 +97,7 @@ impl RunRecord {
 
     /// The record of a run that was refused before it began.
     pub(crate) fn empty() -> Self {
-        Self {
-            run_id: Str::from(""),
-            state: Object::new(),
-            walk: None,
-            structure: None,
-            checkpoint: None,
-        }
+        Self { run_id: Str::from(""), state: Object::new(), walk: None, structure: None, checkpoint: None }
     }
 
     /// The run's id; empty when the run was refused before it began.

@@ -3,8 +3,8 @@
 use super::FrameHandle;
 use crate::observe::{Mutation, WriteOp};
 use crate::state::{Path, Redaction, StagedOp, Staging, Tracking, WriteOperation, WriteRecord};
-use crate::value::summary::{Marker, MarkerKind};
 use crate::value::Str;
+use crate::value::summary::{Marker, MarkerKind};
 use crate::walk::tree::{Shown, Tracked};
 
 /// What a tree node and the commit hook keep of a visit, by the dials.
