@@ -33,6 +33,7 @@ mod object;
 mod pvec;
 mod ser;
 pub mod summary;
+mod tail;
 mod text;
 mod typed;
 pub mod utf16;
