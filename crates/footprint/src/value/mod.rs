@@ -34,6 +34,7 @@ mod object;
 mod pvec;
 mod ser;
 pub mod summary;
+mod tail;
 mod text;
 mod typed;
 pub mod utf16;
