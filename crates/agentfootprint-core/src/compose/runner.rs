@@ -264,13 +264,7 @@ async fn settle<T: Send + 'static>(core: Core<T>, run: Arc<RunContext>, report: 
         }
         disposition(agent, &run);
     }
-    let record = RunRecord::new(
-        run.run_id().clone(),
-        final_state,
-        report.snapshot().clone(),
-        Arc::new(report.runtime_structure()),
-        None,
-    );
+    let record = RunRecord::new(run.run_id().clone(), final_state, report, None);
     RunReport::new(outcome, record)
 }
 

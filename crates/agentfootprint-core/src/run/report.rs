@@ -1,10 +1,11 @@
 //! What a run comes to: the outcome, and the record of how.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use agentfootprint_record::conventions::state;
 use footprint::pause::FlowchartCheckpoint;
+use footprint::report::RunReport as WalkReport;
 use footprint::snapshot::Snapshot;
 use footprint::structure::Structure;
 use footprint::value::{Object, Str, Value};
@@ -72,7 +73,8 @@ impl PauseOutcome {
 pub struct RunRecord {
     run_id: Str,
     state: Object,
-    snapshot: Arc<Snapshot>,
+    /// The walk's own record; its snapshot is made when somebody looks. Absent when the run was refused.
+    walk: Option<Arc<WalkReport>>,
     structure: Option<Arc<Structure>>,
     checkpoint: Option<Arc<AgentRunCheckpoint>>,
 }
@@ -81,28 +83,21 @@ impl RunRecord {
     pub(crate) fn new(
         run_id: Str,
         state: Object,
-        snapshot: Snapshot,
-        structure: Arc<Structure>,
+        walk: WalkReport,
         checkpoint: Option<AgentRunCheckpoint>,
     ) -> Self {
         Self {
             run_id,
             state,
-            snapshot: Arc::new(snapshot),
-            structure: Some(structure),
+            structure: Some(Arc::new(walk.runtime_structure())),
+            walk: Some(Arc::new(walk)),
             checkpoint: checkpoint.map(Arc::new),
         }
     }
 
     /// The record of a run that was refused before it began.
     pub(crate) fn empty() -> Self {
-        Self {
-            run_id: Str::from(""),
-            state: Object::new(),
-            snapshot: Arc::new(Snapshot::default()),
-            structure: None,
-            checkpoint: None,
-        }
+        Self { run_id: Str::from(""), state: Object::new(), walk: None, structure: None, checkpoint: None }
     }
 
     /// The run's id; empty when the run was refused before it began.
@@ -117,7 +112,8 @@ impl RunRecord {
 
     /// The engine's snapshot: state, commit log, execution tree, mounted logs.
     pub fn snapshot(&self) -> &Snapshot {
-        &self.snapshot
+        static REFUSED: LazyLock<Snapshot> = LazyLock::new(Snapshot::default);
+        self.walk.as_ref().map_or(&REFUSED, |walk| walk.snapshot())
     }
 
     /// The chart as it ran.

@@ -28,6 +28,7 @@ mod de;
 mod equal;
 mod handoff;
 mod macros;
+mod names;
 mod number;
 mod object;
 mod pvec;
@@ -43,7 +44,7 @@ use std::sync::Arc;
 
 pub use array::{Array, ArrayIter};
 pub use number::Number;
-pub use object::{Object, ObjectIter};
+pub use object::{IntoKey, Object, ObjectIter};
 pub use typed::TypedViews;
 
 /// Shared text.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::chart::{Chart, NodeIdx, SiteIds};
 use crate::ids::{ExecutionIndex, RuntimeStageId};
 use crate::snapshot::{ExecutionTree, FrameRecord, NodeId};
+use crate::value::summary::Marker;
 use crate::value::{Array, Object, Str, Value};
 
 /// No frame.
@@ -32,15 +33,32 @@ pub(crate) struct LiveFrame {
 /// What a visit read and wrote, as far as the dials keep it: reads first, then writes.
 #[derive(Default)]
 pub(crate) struct Tracked {
-    pub(crate) entries: Box<[(Str, Value)]>,
+    pub(crate) entries: Box<[(Str, Shown)]>,
     pub(crate) reads: u32,
+}
+
+/// A value as a dial keeps it.
+#[derive(Clone)]
+pub(crate) enum Shown {
+    Whole(Value),
+    Marker(Marker),
+}
+
+impl Shown {
+    pub(crate) fn to_value(&self) -> Value {
+        match self {
+            Self::Whole(value) => value.clone(),
+            Self::Marker(marker) => marker.to_value(),
+        }
+    }
 }
 
 impl Tracked {
     fn split(&self) -> (Option<Object>, Option<Object>) {
         let (reads, writes) = self.entries.split_at_checked(self.reads as usize).unwrap_or_default();
-        let object = |entries: &[(Str, Value)]| {
-            (!entries.is_empty()).then(|| entries.iter().cloned().collect::<Object>())
+        let object = |entries: &[(Str, Shown)]| {
+            let shown = entries.iter().map(|(key, shown)| (key, shown.to_value()));
+            (!entries.is_empty()).then(|| shown.collect::<Object>())
         };
         (object(reads), object(writes))
     }
