@@ -16,6 +16,7 @@
 //! | [`embed`] | the port to embedding models |
 //! | [`record`] | recording a run |
 //! | [`reliability`] | rules around one model call |
+//! | [`cache_meter`] | what prompt caching did in a run |
 //! | [`window`] | what leaves a conversation that grows |
 //!
 //! Two rules hold everywhere. An [`Agent`](agent::Agent) is immutable and runs many turns at once: what belongs to one run
@@ -24,6 +25,7 @@
 
 pub mod agent;
 pub mod artifacts;
+pub mod cache_meter;
 pub mod compose;
 pub mod embed;
 pub mod events;

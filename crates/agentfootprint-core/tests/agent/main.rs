@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod bad_parties;
+mod caching;
+mod call_order;
 mod chart;
 mod conversations;
 mod effects;
