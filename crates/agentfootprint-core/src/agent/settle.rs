@@ -19,7 +19,7 @@ use super::{Agent, manifest, outcome};
 use crate::run::launch::{Dials, Launch, Leg, launch};
 use crate::run::{
     AgentRunCheckpoint, DeliveryError, PauseOutcome, Restored, RunContext, RunError, RunHandle, RunIdentity,
-    RunInput, RunOptions, RunOutcome, RunRecord, RunRefusal, RunReport, StartMaterial, lock,
+    RunInput, RunOptions, RunOutcome, RunRecord, RunRefusal, RunReport, Runner as _, StartMaterial, lock,
 };
 
 /// Starts a turn.
@@ -156,7 +156,7 @@ fn declared(
             delivery: options.observer_delivery,
             queue: options.observer_queue.clone(),
         },
-        recorders: agent.recorders(),
+        observers: agent.observers().clone(),
         identity,
         start,
         leg,
@@ -240,7 +240,8 @@ async fn settle(core: Arc<AgentCore>, run: Arc<RunContext>, report: WalkReport) 
         report.snapshot().clone(),
         Arc::new(report.runtime_structure()),
         checkpoint,
-    );
+    )
+    .redacted(run.redacts.then(|| report.snapshot_redacted().clone()));
     RunReport::new(resolved, record)
 }
 

@@ -205,6 +205,37 @@ pub enum DeliveryError {
     },
 }
 
+/// What is wrong with the screen a question names (TOOL-68).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskComponentFault {
+    /// Its form.
+    #[error("it names {what}")]
+    Shape {
+        /// What it is instead.
+        what: String,
+    },
+    /// Its data is in an artifact, and there is no store.
+    #[error(
+        "its `propsRef` needs an artifact store; attach one with `Agent::builder(..).artifacts(store)` or pass `props`"
+    )]
+    NoStore,
+    /// Its data cannot be read now.
+    #[error("the artifact of its `propsRef` cannot be read now in this run's scope; store it before asking")]
+    UnresolvedRef,
+}
+
+impl AskComponentFault {
+    /// The stable word: `shape`, `no-store` or `unresolved-ref`.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Shape { .. } => "shape",
+            Self::NoStore => "no-store",
+            Self::UnresolvedRef => "unresolved-ref",
+        }
+    }
+}
+
 /// A run that failed. The record of what it did until then is in the report that carries this error.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -322,10 +353,24 @@ pub enum RunError {
         checks: Vec<String>,
     },
     /// The final-answer contract blocked delivery.
-    #[error("the answer did not pass its validation: {}", checks.join(", "))]
+    #[error("the answer did not pass its validation `{validator}`: {}", checks.join(", "))]
     AnswerValidation {
-        /// Check names with dispositions.
+        /// The validator.
+        validator: String,
+        /// Check names with dispositions, or why nothing was compared.
         checks: Vec<String>,
+        /// The whole report (EVD-905); it holds neither the answer nor a payload.
+        report: Value,
+    },
+    /// A question names a screen that cannot be shown.
+    #[error("the question cannot be shown ({door}): {fault}")]
+    InvalidAskComponent {
+        /// What is wrong.
+        fault: AskComponentFault,
+        /// How the question was raised.
+        door: &'static str,
+        /// The reference, when there is one.
+        reference: Option<Str>,
     },
     /// A router's reply could not be used.
     #[error("the router's reply is unusable ({what}); known agents: {}", roster.join(", "))]
@@ -412,6 +457,7 @@ impl RunError {
             Self::CredentialConsentRequired { .. } => "CredentialConsentRequiredError",
             Self::CheckerDead { .. } => "CheckerDeadError",
             Self::AnswerValidation { .. } => "AnswerValidationError",
+            Self::InvalidAskComponent { .. } => "InvalidAskComponentError",
             Self::RoutingDecision { .. } => "RoutingDecisionError",
             Self::Delivery(_) => "DeliveryError",
             Self::EvidenceRecovery { .. } => "EvidenceRecoveryError",
@@ -439,6 +485,7 @@ impl RunError {
             Self::CredentialConsentRequired { .. } => Some("ERR_CREDENTIAL_CONSENT_REQUIRED"),
             Self::CheckerDead { .. } => Some("ERR_CHECKER_DEAD"),
             Self::AnswerValidation { .. } => Some("ERR_ANSWER_VALIDATION"),
+            Self::InvalidAskComponent { .. } => Some("ERR_INVALID_ASK_COMPONENT"),
             Self::RoutingDecision { .. } => Some("ERR_ROUTING_DECISION"),
             Self::Delivery(_) => Some("ERR_DELIVERY"),
             Self::EvidenceRecovery { .. } => Some("ERR_EVIDENCE_RECOVERY"),

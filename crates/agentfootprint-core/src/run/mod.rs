@@ -28,14 +28,14 @@ pub use effects::{
     Direct, EffectDone, EffectFailure, EffectFn, EffectKind, EffectOutcome, EffectRecord, EffectSpec,
     Effects, IdSource, ProcessIds, Reexecution, SequentialIds,
 };
-pub use error::{DeliveryError, NoConversationReason, RunError, RunRefusal};
+pub use error::{AskComponentFault, DeliveryError, NoConversationReason, RunError, RunRefusal};
 pub use handle::{RunHandle, RunProbe, RunRemote};
 pub use identity::{IdentitySource, RunIdentity};
 pub use input::RunInput;
 pub use integrity::{CheckCounts, Disposition, IntegrityCheck, IntegrityLedger};
 pub use options::{RunOptions, RunWiring};
 pub use report::{AnswerError, PauseOutcome, RunFailure, RunOutcome, RunRecord, RunReport};
-pub use runner::{ChartRunner, RunNeeds, Runner, UiGroup};
+pub use runner::{ChartRunner, RunNeeds, Runner, Translated, UiGroup, UiTranslator, translated};
 
 pub(crate) use context::{CANCELLED, StageCx, cancelled, lock, millis, mount_prefix, run_of};
 pub(crate) use effects::{Journaled, Performed, Trail, Which, perform, said};

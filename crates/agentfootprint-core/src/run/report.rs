@@ -73,6 +73,8 @@ pub struct RunRecord {
     run_id: Str,
     state: Object,
     snapshot: Arc<Snapshot>,
+    /// What a recording may hold, when the run redacts.
+    redacted: Option<Arc<Snapshot>>,
     structure: Option<Arc<Structure>>,
     checkpoint: Option<Arc<AgentRunCheckpoint>>,
 }
@@ -89,6 +91,7 @@ impl RunRecord {
             run_id,
             state,
             snapshot: Arc::new(snapshot),
+            redacted: None,
             structure: Some(structure),
             checkpoint: checkpoint.map(Arc::new),
         }
@@ -100,6 +103,7 @@ impl RunRecord {
             run_id: Str::from(""),
             state: Object::new(),
             snapshot: Arc::new(Snapshot::default()),
+            redacted: None,
             structure: None,
             checkpoint: None,
         }
@@ -118,6 +122,17 @@ impl RunRecord {
     /// The engine's snapshot: state, commit log, execution tree, mounted logs.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// Keeps the redacted mirror beside the record.
+    pub(crate) fn redacted(mut self, snapshot: Option<Snapshot>) -> Self {
+        self.redacted = snapshot.map(Arc::new);
+        self
+    }
+
+    /// What a recording may hold: the redacted mirror when the run redacts, else the record (AGT-112).
+    pub(crate) fn recorded(&self) -> &Snapshot {
+        self.redacted.as_ref().unwrap_or(&self.snapshot)
     }
 
     /// The chart as it ran.
@@ -144,6 +159,11 @@ impl RunRecord {
     /// The values of the answer no evidence holds, if the gate found any.
     pub fn unsupported_values(&self) -> Option<&Value> {
         self.state.get(state::UNSUPPORTED_VALUES)
+    }
+
+    /// How the answer's validation went, when one is declared.
+    pub fn answer_validation(&self) -> Option<&Value> {
+        self.state.get(state::ANSWER_VALIDATION)
     }
 
     /// How strongly the answer's form is guaranteed.

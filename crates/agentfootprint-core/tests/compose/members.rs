@@ -282,8 +282,8 @@ async fn the_chart_is_the_same_value_before_and_after_runs() {
     answer(&flow, "x").await;
     assert!(std::ptr::eq(before.structure(), flow.spec().structure()));
     let seen = Arc::new(Counting::default());
-    flow.attach(seen.clone());
-    flow.attach(seen.clone());
+    flow.attach(seen.clone()).keep();
+    flow.attach(seen.clone()).keep();
     answer(&flow, "x").await;
     assert_eq!(seen.0.load(std::sync::atomic::Ordering::SeqCst), 1);
 }
