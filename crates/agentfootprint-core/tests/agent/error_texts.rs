@@ -194,7 +194,8 @@ fn faults_of_compositions() {
         .unwrap_err()
         .to_string();
     assert!(
-        joined.contains("node `c` follows a and b: declare how their answers are joined with `Node::join`"),
+        joined
+            .contains("node `c` follows `a` and `b`: declare how their answers are joined with `Node::join`"),
         "{joined}"
     );
     let circle = Graph::builder("g")

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use agentfootprint_core::agent::{CacheStrategy, CacheStrategyContext, NoCaching, Prepared};
 use agentfootprint_core::injection::BoxError;
 use agentfootprint_core::llm::{Capabilities, LlmRequest, ThinkingError, ThinkingHandler};
-use agentfootprint_core::run::{RunError, RunOptions, Runner};
+use agentfootprint_core::run::{ChartRunner as _, RunError, RunOptions, Runner};
 use agentfootprint_core::tools::{MessageContext, MessageMiddleware, MessageOutcome, Tool};
 use agentfootprint_record::message::ThinkingBlock;
 use async_trait::async_trait;
@@ -111,7 +111,7 @@ async fn nothing_is_found_in_a_process_wide_table() {
     let seen = async |agent: &agentfootprint_core::agent::Agent| {
         let (report, _) = run(agent, "go").await;
         let strategy = state(&report, "receipt").unwrap()["cache"]["strategy"].as_str().unwrap().to_owned();
-        let structure = format!("{:?}", report.record.structure().unwrap());
+        let structure = agent.spec().structure().to_value().unwrap().to_string();
         let handler = ["reader-one", "reader-two"].into_iter().find(|id| structure.contains(*id));
         (strategy, handler)
     };
@@ -230,6 +230,7 @@ async fn a_recording_holds_the_redacted_mirror() {
         "toolResults",
         "finalContent",
         "llmLatestContent",
+        "messagesInjections",
         "newMessages",
     ]);
     let run = agent.record("go").options(RunOptions::new().redaction(policy)).await.unwrap();
@@ -256,13 +257,15 @@ impl Recorder for Decisions {
         "decisions"
     }
     fn on_decision(&self, _cx: &EventCx<'_>, event: &footprint::observe::DecisionEvent) -> HookResult {
-        self.0.lock().unwrap().push(format!("{} {}", event.decider, event.chosen));
+        // Named by its mounts: `sf-cache/CacheGate`.
+        let decider = event.decider.rsplit('/').next().unwrap();
+        self.0.lock().unwrap().push(format!("{decider} {}", event.chosen_id));
         Ok(())
     }
 }
 
-/// Proves LLM-103: the cache gate decides in every iteration, and a recorder of the agent hears it like any other decision — from
-/// inside its mount, in both shapes of the chart.
+/// Proves LLM-103: the cache gate decides in every iteration, and a recorder of the agent hears it like any other decision — under
+/// a name that begins with its mounts, in every shape of the chart.
 #[tokio::test]
 async fn a_recorder_hears_the_cache_gate() {
     use agentfootprint_core::agent::AgentReactMode;

