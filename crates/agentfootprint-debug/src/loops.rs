@@ -51,7 +51,7 @@ pub struct Pass {
     pub step: String,
     /// Provider and model.
     pub model: String,
-    /// Pieces of context, in the order they were served.
+    /// Pieces of context that the slots reported since the call before: those that entered for this one (AGT-68).
     pub served: Vec<ServedPiece>,
     /// Names of the tools offered.
     pub offered: Vec<String>,

@@ -18,6 +18,7 @@
 )]
 #![cfg_attr(feature = "bedrock", doc = "| [`bedrock`] | `bedrock` | Amazon Bedrock (Converse) |")]
 #![cfg_attr(feature = "ollama", doc = "| [`ollama`] | `ollama` | Ollama |")]
+#![cfg_attr(feature = "rig", doc = "| [`rig`] | `rig` | whatever the rig-core crate can reach |")]
 //! | [`embed`] | always on | none: scripted vectors; with `embed-openai`, `-ollama`, `-gemini`, `-bedrock` the embedders of these |
 //! | [`resilience`] | always on | none: retry, fallback, circuit breaker and throttle around any provider |
 #![cfg_attr(feature = "http", doc = "| [`http`] | `http` | the shared transport |")]
@@ -72,6 +73,8 @@ pub mod ollama;
 #[cfg(feature = "openai")]
 pub mod openai;
 pub mod resilience;
+#[cfg(feature = "rig")]
+pub mod rig;
 #[cfg(feature = "http")]
 #[cfg(test)]
 mod testing;
@@ -82,6 +85,8 @@ mod tool_args;
 mod tool_name;
 #[cfg(any(feature = "openai", feature = "ollama", feature = "bedrock"))]
 mod unreadable;
+#[cfg(feature = "http")]
+mod wire_json;
 
 #[cfg(feature = "anthropic")]
 pub use anthropic::Anthropic;
@@ -98,5 +103,7 @@ pub use mock::Mock;
 pub use ollama::Ollama;
 #[cfg(feature = "openai")]
 pub use openai::OpenAi;
+#[cfg(feature = "rig")]
+pub use rig::Rig;
 #[cfg(feature = "http")]
 pub use tool_args::MalformedArgs;

@@ -98,6 +98,8 @@ pub mod prelude {
     pub use agentfootprint_providers::Ollama;
     #[cfg(feature = "openai")]
     pub use agentfootprint_providers::OpenAi;
+    #[cfg(feature = "rig")]
+    pub use agentfootprint_providers::Rig;
     pub use agentfootprint_providers::mock::{Mock, MockReply};
     pub use agentfootprint_record::recording::Recording;
 }

@@ -103,7 +103,10 @@ impl RunReport {
 
     /// The final state.
     pub fn state(&self) -> Object {
-        self.snapshot().shared_state.clone()
+        match self.snapshot.get() {
+            Some(snapshot) => snapshot.shared_state.clone(),
+            None => self.shared.state_of(&self.shared.root.core(), false),
+        }
     }
 
     /// The chart's output: its contract's mapper over the final state, else the state.

@@ -1,5 +1,7 @@
 //! Compares one run of ours with what a scenario expects, by the rules of the scenario format.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Value, json};
 
 use super::matcher::{Bindings, Difference, compare, difference, is_newer};
@@ -69,6 +71,7 @@ pub(super) fn judge(
     };
     let expected = if manner.differs("ENG-102") { with_our_default(&expected, &ours) } else { expected };
     let expected = if manner.differs("AGT-58") { withheld(&expected, &ours, &mut out) } else { expected };
+    let expected = without_pieces_that_stay(&expected, &ours);
     let topology = Topology::of(&snapshot);
     events(&expected, &ours, manner, &topology, bindings, &mut out);
     let ours = if manner.differs("AGT-16") { without_row(ours, "runIdentitySource") } else { ours };
@@ -141,6 +144,56 @@ fn without_row(mut run: Value, key: &str) -> Value {
         .flatten()
         .for_each(|(_, log)| strip(log));
     run
+}
+
+/// The reference reports every piece at every visit of its slot; by our AGT-68 it is reported when it enters. Takes out what
+/// stayed, and the facts about those events that stand beside them.
+fn without_pieces_that_stay(expected: &Value, ours: &Value) -> Value {
+    let events = list(expected, "events");
+    let text = |event: &Value, key: &str| {
+        payload(event).get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let mut before: HashMap<(String, String), HashSet<String>> = HashMap::new();
+    let mut now: HashMap<(String, String), HashSet<String>> = HashMap::new();
+    let mut stays = vec![false; events.len()];
+    for (event, stays) in events.iter().zip(&mut stays) {
+        let slot = || {
+            let place = address(event).rsplit_once(['#', '@']).map_or("", |(place, _)| place);
+            (place.to_owned(), text(event, "slot"))
+        };
+        match name(event) {
+            "agentfootprint.context.injected" => {
+                let hash = text(event, "contentHash");
+                let same = |ours: &Value| {
+                    name(ours) == name(event)
+                        && address(ours) == address(event)
+                        && text(ours, "sourceId") == text(event, "sourceId")
+                };
+                // Of a text of the library the data do not say whether it is another one than before.
+                let unknown = hash == "<hash>";
+                let piece = if unknown { text(event, "sourceId") } else { hash };
+                *stays = before.get(&slot()).is_some_and(|known| known.contains(&piece))
+                    && !(unknown && list(ours, "events").iter().any(same));
+                now.entry(slot()).or_default().insert(piece);
+            }
+            "agentfootprint.context.slot_composed" => {
+                before.insert(slot(), now.remove(&slot()).unwrap_or_default());
+            }
+            // A body that runs again is a new turn.
+            "agentfootprint.composition.iteration_start" => before.clear(),
+            _ => {}
+        }
+    }
+    let mut expected = expected.clone();
+    for part in ["events", "meta"] {
+        if let Some(rows) = expected.get_mut(part).and_then(Value::as_array_mut)
+            && rows.len() == stays.len()
+        {
+            let mut stays = stays.iter();
+            rows.retain(|_| stays.next() != Some(&true));
+        }
+    }
+    expected
 }
 
 /// Events the reference does not emit where a rule of ours says that they are emitted.

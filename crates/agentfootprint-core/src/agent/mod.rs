@@ -36,6 +36,7 @@ pub(crate) mod outcome;
 pub(crate) mod output;
 pub(crate) mod receipt;
 pub(crate) mod records;
+pub(crate) mod reported;
 pub(crate) mod reports;
 pub(crate) mod request;
 pub(crate) mod settle;

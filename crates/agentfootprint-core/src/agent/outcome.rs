@@ -177,7 +177,7 @@ mod tests {
         let refused =
             failure(value!({ "unsupportedValues": { "refused": true, "values": values } })).unwrap();
         assert_eq!(refused.to_string(), "the answer states values no tool result supports: px-2210");
-        assert!(matches!(failure(value!({ "answerValidationBlocked": false })), None));
+        assert!(failure(value!({ "answerValidationBlocked": false })).is_none());
         let checks = value!([
             { "id": "total", "disposition": "checked-fail" }, { "id": "name", "disposition": "checked-pass" },
         ]);

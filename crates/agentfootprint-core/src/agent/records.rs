@@ -15,6 +15,7 @@ use agentfootprint_record::text::{ContentHasher, SUMMARY_CHARS, content_hash, su
 use footprint::value::{Array, Str, Value};
 use indexmap::IndexMap;
 
+use super::slot::SlotVisit;
 use crate::run::DeliveryError;
 
 /// A record in both of its forms: the typed payload of `context.injected` and the value in state.
@@ -162,8 +163,7 @@ pub(crate) struct MessageRecords {
 /// What one visit of the messages slot composed.
 pub(crate) struct ComposedMessages<'a> {
     pub(crate) values: &'a Array,
-    pub(crate) pieces: &'a [Piece],
-    pub(crate) breakdown: &'a Breakdown,
+    pub(crate) visit: SlotVisit<'a>,
 }
 
 impl MessageRecords {
@@ -186,7 +186,8 @@ impl MessageRecords {
             self.pieces.push(piece);
         }
         self.source = history.clone();
-        Ok(ComposedMessages { values: &self.values, pieces: &self.pieces, breakdown: &self.breakdown })
+        let visit = SlotVisit { pieces: &self.pieces, breakdown: &self.breakdown, unchanged: known };
+        Ok(ComposedMessages { values: &self.values, visit })
     }
 
     /// Indices of the messages an injection delivered, as of the last visit.
@@ -286,10 +287,10 @@ mod tests {
         .into_iter()
         .collect();
         let composed = records.compose(&history).unwrap();
-        let hashes: Vec<&str> = composed.pieces.iter().map(|p| &*p.payload.content_hash).collect();
+        let hashes: Vec<&str> = composed.visit.pieces.iter().map(|p| &*p.payload.content_hash).collect();
         assert_eq!(hashes, ["a91ab91a", "7e1554da", "9800a297"]);
-        assert_eq!(composed.breakdown.used, 73);
-        assert_eq!(composed.pieces[2].payload.source_id.as_deref(), Some("t1"));
+        assert_eq!(composed.visit.breakdown.used, 73);
+        assert_eq!(composed.visit.pieces[2].payload.source_id.as_deref(), Some("t1"));
         let base = base_piece(&"You answer order questions.".into(), "Agent.system()");
         assert_eq!(&*base.payload.content_hash, "70ca661c");
         let steering = system_piece(ContextSource::Steering, "tone", &"Be calm.".into(), &"why".into());
@@ -304,13 +305,14 @@ mod tests {
         let mut records = MessageRecords::default();
         let mut messages = history(&["a", "b"]);
         let first = records.compose(&messages).unwrap();
-        let kept = Arc::clone(&first.pieces[0].payload);
+        let kept = Arc::clone(&first.visit.pieces[0].payload);
         messages.push(value!({ "role": "user", "content": "c" }));
         let second = records.compose(&messages).unwrap();
-        assert!(Arc::ptr_eq(&kept, &second.pieces[0].payload));
-        let recency: Vec<_> = second.pieces.iter().map(|p| p.payload.as_recency.clone().unwrap()).collect();
+        assert!(Arc::ptr_eq(&kept, &second.visit.pieces[0].payload));
+        let recency: Vec<_> =
+            second.visit.pieces.iter().map(|p| p.payload.as_recency.clone().unwrap()).collect();
         assert_eq!(recency, [ContextRecency::Earlier, ContextRecency::Earlier, ContextRecency::Latest]);
-        assert_eq!(second.breakdown.used, 3);
+        assert_eq!(second.visit.breakdown.used, 3);
         let fresh = MessageRecords::default().compose(&messages).unwrap().values.clone();
         assert_eq!(&fresh, second.values);
     }

@@ -234,14 +234,7 @@ async fn settle(core: Arc<AgentCore>, run: Arc<RunContext>, report: WalkReport) 
         Ok(RunOutcome::Paused(_)) => Some(checkpoint_of_state(&core, &run, &final_state)),
         Err(error) => error.checkpoint().cloned(),
     };
-    let record = RunRecord::new(
-        run.run_id().clone(),
-        final_state,
-        report.snapshot().clone(),
-        Arc::new(report.runtime_structure()),
-        checkpoint,
-    )
-    .redacted(run.redacts.then(|| report.snapshot_redacted().clone()));
+    let record = RunRecord::new(run.run_id().clone(), final_state, report, checkpoint).redacting(run.redacts);
     RunReport::new(resolved, record)
 }
 

@@ -1,27 +1,33 @@
 //! What every slot does at its end: composition record, events, budget report (AGT-67, AGT-68, CTX-40, CTX-41).
 
-use std::collections::HashSet;
-
 use agentfootprint_record::conventions::state;
 use agentfootprint_record::events::Payload as _;
 use agentfootprint_record::events::field::Field as _;
 use agentfootprint_record::events::payload::{ContextBudgetPressure, ContextInjected};
 use agentfootprint_record::events::words::{BudgetUnit, ContextSlot, PlanAction, Word as _};
 use footprint::error::StageError;
-use footprint::value::Str;
 
 use super::records::{Breakdown, Piece};
-use crate::run::StageCx;
+use crate::run::{StageCx, lock};
+
+/// What a visit of a slot composed.
+#[derive(Clone, Copy)]
+pub(crate) struct SlotVisit<'a> {
+    pub(crate) pieces: &'a [Piece],
+    pub(crate) breakdown: &'a Breakdown,
+    /// How many pieces at the beginning are those of the visit before, when the list only grew; else 0.
+    pub(crate) unchanged: usize,
+}
 
 /// Writes the composition of a slot visit and says what was injected.
 pub(crate) fn finish_slot(
     cx: &StageCx,
     slot: ContextSlot,
-    pieces: &[Piece],
-    breakdown: &Breakdown,
+    visit: SlotVisit<'_>,
     cap: u64,
     ordering: Option<&'static str>,
 ) -> Result<(), StageError> {
+    let SlotVisit { pieces, breakdown, .. } = visit;
     let iteration = cx.iteration()?;
     let composed = breakdown.composed(slot.clone(), iteration, cap, ordering);
     cx.set(state::SLOT_COMPOSITIONS, composed.to_value())?;
@@ -39,8 +45,8 @@ pub(crate) fn finish_slot(
         cx.set(state::SLOT_BUDGET_PRESSURES, pressure.to_value())?;
     }
     if cx.wants(ContextInjected::NAME) {
-        let mut seen: HashSet<&Str> = HashSet::with_capacity(pieces.len());
-        for piece in pieces.iter().filter(|piece| seen.insert(&piece.payload.content_hash)) {
+        let entering = lock(&cx.turn.reported).entering(&slot, pieces, visit.unchanged);
+        for piece in entering {
             cx.emit(|| (*piece.payload).clone());
         }
     }

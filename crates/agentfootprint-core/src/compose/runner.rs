@@ -263,14 +263,7 @@ async fn settle<T: Send + 'static>(core: Core<T>, run: Arc<RunContext>, report: 
         }
         disposition(agent, &run);
     }
-    let record = RunRecord::new(
-        run.run_id().clone(),
-        final_state,
-        report.snapshot().clone(),
-        Arc::new(report.runtime_structure()),
-        None,
-    )
-    .redacted(run.redacts.then(|| report.snapshot_redacted().clone()));
+    let record = RunRecord::new(run.run_id().clone(), final_state, report, None).redacting(run.redacts);
     RunReport::new(outcome, record)
 }
 

@@ -5,6 +5,7 @@ use std::future::{Future, IntoFuture};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::OnceLock;
 
 use agentfootprint_record::events::{Event, UnknownEventPattern};
 use agentfootprint_record::recording::{Recording, save_atomically};
@@ -133,8 +134,8 @@ impl<T: Send + 'static> IntoFuture for RecordBuilder<T> {
         match self.start() {
             Ok((run, handle)) => Box::pin(async move {
                 let report = run.await;
-                let recording = handle.of_finished(&report.record);
-                Ok(RecordedRun { report, recording, dropped_events: handle.dropped_events() })
+                let dropped_events = handle.dropped_events();
+                Ok(RecordedRun { report, handle, recording: OnceLock::new(), dropped_events })
             }),
             Err(refusal) => Box::pin(std::future::ready(Err(refusal))),
         }
@@ -151,7 +152,9 @@ impl<T> fmt::Debug for RecordBuilder<T> {
 #[derive(Clone, Debug)]
 pub struct RecordedRun<T> {
     report: RunReport<T>,
-    recording: Recording,
+    handle: RecordingHandle,
+    /// Put together when somebody first asks for it.
+    recording: OnceLock<Recording>,
     dropped_events: u64,
 }
 
@@ -185,7 +188,7 @@ impl<T> RecordedRun<T> {
 
     /// The recording.
     pub fn recording(&self) -> &Recording {
-        &self.recording
+        self.recording.get_or_init(|| self.handle.of_finished(&self.report.record))
     }
 
     /// Events that left the recording because there were more than its bound.
@@ -199,7 +202,7 @@ impl<T> RecordedRun<T> {
     /// [`SaveError`] names the file and what stood in the way.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
         let path = path.as_ref();
-        save_atomically(path, |out| self.recording.write_io(out))
+        save_atomically(path, |out| self.recording().write_io(out))
             .map_err(|source| SaveError { path: path.to_path_buf(), source })
     }
 }

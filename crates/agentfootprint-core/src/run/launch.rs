@@ -139,7 +139,7 @@ pub(crate) fn launch<T: Send + 'static>(
         .read_tracking(launch.dials.read_tracking)
         .commit_values(options.commit_values.unwrap_or(launch.dials.commit_values))
         .write_provenance(launch.dials.write_provenance)
-        .narrative(true)
+        .narrative(options.narrative)
         .run_ids(Arc::new(WalkIds { ids, clock: Arc::clone(&clock) }))
         .clock(clock)
         .label(run_id)

@@ -40,6 +40,7 @@ pub struct RunOptions {
     pub(crate) inherited: Option<RunIdentity>,
     pub(crate) max_iterations: Option<u64>,
     pub(crate) commit_values: Option<CommitValues>,
+    pub(crate) narrative: bool,
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) effects: Option<Arc<dyn Effects>>,
@@ -105,6 +106,14 @@ impl RunOptions {
     #[must_use]
     pub fn commit_values(mut self, dial: CommitValues) -> Self {
         self.commit_values = Some(dial);
+        self
+    }
+
+    /// Also tells the run in prose, as the combined narrative in the snapshot's recorders. It costs about as much as half
+    /// the run itself, so it is off unless somebody reads it.
+    #[must_use]
+    pub fn narrative(mut self, on: bool) -> Self {
+        self.narrative = on;
         self
     }
 

@@ -1,10 +1,11 @@
 //! What a run comes to: the outcome, and the record of how.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use agentfootprint_record::conventions::state;
 use footprint::pause::FlowchartCheckpoint;
+use footprint::report::RunReport as WalkReport;
 use footprint::snapshot::Snapshot;
 use footprint::structure::Structure;
 use footprint::value::{Object, Str, Value};
@@ -72,9 +73,10 @@ impl PauseOutcome {
 pub struct RunRecord {
     run_id: Str,
     state: Object,
-    snapshot: Arc<Snapshot>,
-    /// What a recording may hold, when the run redacts.
-    redacted: Option<Arc<Snapshot>>,
+    /// The walk's own record; its snapshot is made when somebody looks. Absent when the run was refused.
+    walk: Option<Arc<WalkReport>>,
+    /// Whether a recording holds the redacted mirror.
+    redacts: bool,
     structure: Option<Arc<Structure>>,
     checkpoint: Option<Arc<AgentRunCheckpoint>>,
 }
@@ -83,16 +85,15 @@ impl RunRecord {
     pub(crate) fn new(
         run_id: Str,
         state: Object,
-        snapshot: Snapshot,
-        structure: Arc<Structure>,
+        walk: WalkReport,
         checkpoint: Option<AgentRunCheckpoint>,
     ) -> Self {
         Self {
             run_id,
             state,
-            snapshot: Arc::new(snapshot),
-            redacted: None,
-            structure: Some(structure),
+            structure: Some(Arc::new(walk.runtime_structure())),
+            walk: Some(Arc::new(walk)),
+            redacts: false,
             checkpoint: checkpoint.map(Arc::new),
         }
     }
@@ -102,8 +103,8 @@ impl RunRecord {
         Self {
             run_id: Str::from(""),
             state: Object::new(),
-            snapshot: Arc::new(Snapshot::default()),
-            redacted: None,
+            walk: None,
+            redacts: false,
             structure: None,
             checkpoint: None,
         }
@@ -121,18 +122,22 @@ impl RunRecord {
 
     /// The engine's snapshot: state, commit log, execution tree, mounted logs.
     pub fn snapshot(&self) -> &Snapshot {
-        &self.snapshot
+        static REFUSED: LazyLock<Snapshot> = LazyLock::new(Snapshot::default);
+        self.walk.as_ref().map_or(&REFUSED, |walk| walk.snapshot())
     }
 
-    /// Keeps the redacted mirror beside the record.
-    pub(crate) fn redacted(mut self, snapshot: Option<Snapshot>) -> Self {
-        self.redacted = snapshot.map(Arc::new);
+    /// Says that recordings hold the redacted mirror.
+    pub(crate) fn redacting(mut self, redacts: bool) -> Self {
+        self.redacts = redacts;
         self
     }
 
     /// What a recording may hold: the redacted mirror when the run redacts, else the record (AGT-112).
     pub(crate) fn recorded(&self) -> &Snapshot {
-        self.redacted.as_ref().unwrap_or(&self.snapshot)
+        match &self.walk {
+            Some(walk) if self.redacts => walk.snapshot_redacted(),
+            _ => self.snapshot(),
+        }
     }
 
     /// The chart as it ran.

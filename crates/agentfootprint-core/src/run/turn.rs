@@ -13,6 +13,7 @@ use footprint::value::Str;
 use super::context::lock;
 use super::tracker::CheckpointTracker;
 use crate::agent::records::MessageRecords;
+use crate::agent::reported::ReportedPieces;
 use crate::agent::wire::ReceiptEntries;
 
 /// Per-agent, per-run data.
@@ -22,6 +23,8 @@ pub(crate) struct AgentTurn {
     pub(crate) receipt_entries: Mutex<ReceiptEntries>,
     /// The records of the messages slot, extended as the conversation grows.
     pub(crate) message_records: Mutex<MessageRecords>,
+    /// What the events of the slots have said.
+    pub(crate) reported: Mutex<ReportedPieces>,
     /// Where the turn could be continued.
     pub(crate) tracker: CheckpointTracker,
     /// The iteration that landed the last batch of tool results, 0 before the first (CTX-9).
@@ -36,6 +39,7 @@ impl AgentTurn {
             prefix: prefix.into(),
             receipt_entries: Mutex::default(),
             message_records: Mutex::default(),
+            reported: Mutex::default(),
             tracker: CheckpointTracker::default(),
             batch_iteration: AtomicU32::new(0),
             warned: Mutex::default(),

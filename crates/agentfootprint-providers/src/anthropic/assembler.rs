@@ -7,6 +7,7 @@ use super::response::{is_error, response};
 use crate::finish::Finish;
 use crate::frames::Frame;
 use crate::http::{Assembler, Piece, describe_body};
+use crate::wire_json;
 
 /// Puts the events of one streamed message together. `message_stop` closes the stream; it, or a stop reason before
 /// it, is the evidence that the answer is whole.
@@ -74,9 +75,15 @@ impl Assembler for MessageAssembler {
         if data == "[DONE]" {
             return Ok(()); // proxies that speak both wires
         }
-        let json: Json = serde_json::from_str(data)
-            .map_err(|error| self.unreadable(&format!("damaged JSON at column {}", error.column())))?;
-        if !json.is_object() {
+        let json: Json = match wire_json::parse(data.as_bytes()) {
+            Ok(json) => json,
+            // Some servers put bare words into the event.
+            Err(_) if frame.event == "error" => return Err(self.in_band_error(Json::from(data))),
+            Err(error) => {
+                return Err(self.unreadable(&format!("damaged JSON at column {}", error.column())));
+            }
+        };
+        if !json.is_object() && frame.event != "error" {
             return Err(self.unreadable("it is not a JSON object"));
         }
         if frame.event == "error" || is_error(&json) {
@@ -100,7 +107,7 @@ impl Assembler for MessageAssembler {
 
     fn plain_body(&self, body: &[u8]) -> LlmError {
         let scene = &self.finish.scene;
-        if let Some(json) = serde_json::from_slice::<Json>(body).ok().filter(is_error) {
+        if let Some(json) = wire_json::parse(body).ok().filter(is_error) {
             return self.in_band_error(json);
         }
         let door = scene.door();

@@ -7,6 +7,7 @@ use super::gather::{Block, Gathered, Kind, Misshapen};
 use super::refusal::read_json;
 use crate::finish::{Finish, FinishedCall, WireArgs};
 use crate::http::{HeaderMap, describe_body};
+use crate::wire_json;
 
 /// A plain message.
 pub(super) fn from_wire(body: &[u8], headers: &HeaderMap, finish: &Finish) -> Result<LlmResponse, LlmError> {
@@ -19,7 +20,7 @@ pub(super) fn from_wire(body: &[u8], headers: &HeaderMap, finish: &Finish) -> Re
         );
         scene.error(LlmErrorKind::UnreadableResponse, message).with_status(200)
     };
-    let Ok(json) = serde_json::from_slice::<Json>(body) else {
+    let Ok(json) = wire_json::parse(body) else {
         return Err(unreadable(&describe_body(headers, body)));
     };
     if is_error(&json) {

@@ -6,6 +6,7 @@ use super::refusal::{kind_of, read_json};
 use crate::finish::Finish;
 use crate::frames::Frame;
 use crate::http::{Assembler, Piece, Refusal, describe_body};
+use crate::wire_json;
 
 /// Puts the events of one ConverseStream together. `messageStop` is the evidence that the answer is whole; the
 /// `metadata` after it brings the counts and ends the stream.
@@ -42,7 +43,7 @@ impl Assembler for ConverseAssembler {
         if frame.data.trim().is_empty() {
             return Ok(());
         }
-        let json: Json = serde_json::from_str(&frame.data).map_err(|error| {
+        let json: Json = wire_json::parse(frame.data.as_bytes()).map_err(|error| {
             self.finish.unreadable_frame(&format!("damaged JSON at column {}", error.column()))
         })?;
         if !json.is_object() {

@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 
 use crate::finish::{Finish, FinishedCall, WireArgs};
 use crate::http::{HeaderMap, Piece, describe_body};
+use crate::wire_json;
 
 /// What has arrived so far.
 #[derive(Debug, Default)]
@@ -297,7 +298,7 @@ pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
 
 /// A plain answer.
 pub(super) fn from_wire(body: &[u8], headers: &HeaderMap, finish: &Finish) -> Result<LlmResponse, LlmError> {
-    let Ok(json) = serde_json::from_slice::<Json>(body) else {
+    let Ok(json) = wire_json::parse(body) else {
         return Err(finish.unreadable_answer(&describe_body(headers, body)));
     };
     if !json.get("output").is_some_and(Json::is_object) {

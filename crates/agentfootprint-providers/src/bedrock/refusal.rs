@@ -4,10 +4,11 @@ use agentfootprint_core::llm::LlmErrorKind;
 use serde_json::Value as Json;
 
 use crate::http::Refusal;
+use crate::wire_json;
 
 /// Reads an error body of this wire: `{message}` or `{Message}`, with the name in `__type` or in a header.
 pub(super) fn read_refusal(_status: u16, body: &[u8]) -> Refusal {
-    match serde_json::from_slice::<Json>(body) {
+    match wire_json::parse(body) {
         Ok(json) if json.is_object() => read_json(json),
         _ => Refusal::default(),
     }

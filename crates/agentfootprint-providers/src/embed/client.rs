@@ -13,6 +13,7 @@ use crate::Key;
 use crate::credential::{key_for, key_header};
 use crate::http::{HttpRequest, Identity, Method, Refusal, Scene, Transport, describe_body};
 use crate::key::Redactor;
+use crate::wire_json;
 
 /// The door of one embedding model.
 #[derive(Clone)]
@@ -89,7 +90,7 @@ impl Client {
                     format!("{} answered with {what}; {}", scene.door(), self.identity.address_hint);
                 scene.error(LlmErrorKind::UnreadableResponse, message)
             };
-            let json: Option<Json> = serde_json::from_slice(&body).ok();
+            let json: Option<Json> = wire_json::parse(&body).ok();
             let answer = json.as_ref().and_then(read);
             let answer = answer.ok_or_else(|| {
                 unreadable(format!("{} instead of vectors", describe_body(&headers, &body)))
@@ -140,7 +141,7 @@ impl Client {
 
 /// The error bodies of these wires.
 fn read_refusal(_status: u16, body: &[u8]) -> Refusal {
-    match serde_json::from_slice::<Json>(body) {
+    match wire_json::parse(body) {
         Ok(json) if json.is_object() => Refusal::of_json(json),
         _ => Refusal::default(),
     }

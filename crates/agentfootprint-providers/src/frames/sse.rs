@@ -74,6 +74,12 @@ impl SseFramer {
                 self.data.extend_from_slice(value);
             }
             b"event" => value.clone_into(&mut self.event),
+            // Not of the standard: older llama.cpp servers report an error in a field of this name.
+            b"error" if value.starts_with(b"{") => {
+                b"error".as_slice().clone_into(&mut self.event);
+                self.has_data = true;
+                value.clone_into(&mut self.data);
+            }
             _ => {} // comments (empty name), id, retry, unknown fields
         }
     }

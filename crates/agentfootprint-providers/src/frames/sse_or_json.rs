@@ -1,4 +1,5 @@
 use super::{Frame, FrameError, Framer, SseFramer};
+use crate::wire_json;
 
 /// Frames of a stream that is either `text/event-stream` or plain JSON: a list of objects that grows while it is sent, or
 /// one object. The first byte tells. Google streams the list form where `alt=sse` is not understood.
@@ -82,9 +83,12 @@ impl Objects {
 
 impl Framer for SseOrJsonFramer {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<Frame>) -> Result<(), FrameError> {
+        let mut bytes = bytes;
         if matches!(self.mode, Mode::Undecided) {
-            self.mode = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
-                None => return Ok(()), // white space before the first frame means nothing in either form
+            // White space and a BOM before the first frame mean nothing in either form, also where a BOM is cut in two.
+            bytes = wire_json::from_first_byte(bytes);
+            self.mode = match bytes.first() {
+                None => return Ok(()),
                 Some(b'[' | b'{') => Mode::Json(Objects::default()),
                 Some(_) => Mode::Sse(SseFramer::new(self.limit)),
             };

@@ -7,6 +7,7 @@ use super::response::{is_error, response};
 use crate::finish::Finish;
 use crate::frames::Frame;
 use crate::http::{Assembler, HeaderMap, Piece, describe_body};
+use crate::wire_json;
 
 /// Puts the chunks of one streamed answer together. The wire never closes a stream: text may follow a finish reason when
 /// the answer has several rounds, so the end of the bytes is the end, and a reason before it is the evidence.
@@ -44,7 +45,7 @@ impl Assembler for ChunkAssembler {
         if data.is_empty() || data == "[DONE]" {
             return Ok(()); // a keep-alive, or the farewell of a proxy
         }
-        let json: Json = serde_json::from_str(data)
+        let json: Json = wire_json::parse(data.as_bytes())
             .map_err(|error| self.unreadable(&format!("damaged JSON at column {}", error.column())))?;
         if is_error(&json) {
             return Err(self.in_band_error(json));

@@ -68,6 +68,7 @@ impl Gathered {
         }
         match candidate.get("finishReason") {
             None | Some(Json::Null) => Ok(()),
+            Some(Json::String(reason)) if reason.is_empty() => Ok(()), // not yet
             Some(Json::String(reason)) => {
                 // An answer in several rounds states a reason after each; the last one holds.
                 self.finish_reason = Some(reason.clone());

@@ -3,10 +3,11 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use crate::http::Refusal;
+use crate::wire_json;
 
 /// Reads an error body of Google's services: `{error: {code, status, message, details}}`, in a list where it streams.
 pub(super) fn read_refusal(_status: u16, body: &[u8]) -> Refusal {
-    match serde_json::from_slice::<Json>(body) {
+    match wire_json::parse(body) {
         Ok(json) if json.is_object() || json.is_array() => read_json(json),
         _ => Refusal::default(),
     }

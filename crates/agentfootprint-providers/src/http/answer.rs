@@ -4,6 +4,7 @@ use agentfootprint_core::llm::{LlmChunk, LlmError, LlmErrorKind, LlmResponse};
 
 use super::Scene;
 use crate::frames::{Frame, FrameError, Framer};
+use crate::wire_json;
 
 /// A piece of an answer that may be shown at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,8 +90,7 @@ impl<A: Assembler> AnswerMachine<A> {
     /// Takes the next bytes. True when the wire has said that nothing follows.
     pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<LlmChunk>) -> Result<bool, LlmError> {
         if matches!(self.mode, Mode::Undecided) {
-            let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-            self.mode = match first {
+            self.mode = match wire_json::first_byte(bytes) {
                 None => Mode::Undecided,
                 Some(b'<') => Mode::Plain(Vec::new()),
                 Some(b'{' | b'[') if self.sniffing == Sniffing::PlainBody => Mode::Plain(Vec::new()),

@@ -37,3 +37,5 @@ pub(crate) use limits::check_limits;
 pub(crate) use refusal::{Refusal, describe_body};
 pub(crate) use scene::{Identity, Scene};
 pub(crate) use transport::Transport;
+#[cfg(feature = "rig")]
+pub(crate) use transport::{or_cancelled, within};

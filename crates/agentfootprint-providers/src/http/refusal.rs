@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use super::scene::Scene;
 use super::stated_wait;
+use crate::wire_json;
 
 /// What an adapter reads out of its vendor's error body.
 #[derive(Debug, Clone, Default)]
@@ -206,11 +207,10 @@ pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
 /// A body by its shape: what it is, never what it says.
 pub(crate) fn describe_body(headers: &HeaderMap, body: &[u8]) -> String {
     let content_type = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
-    match first {
+    match wire_json::first_byte(body) {
         None => "an empty body".to_owned(),
         Some(b'<') => "an HTML or XML page".to_owned(),
-        Some(b'{' | b'[') => match serde_json::from_slice::<serde_json::Value>(body) {
+        Some(b'{' | b'[') => match wire_json::parse(body) {
             Ok(value) => describe_json(&value),
             Err(error) => format!(
                 "damaged JSON ({} bytes, unreadable at line {} column {})",
@@ -220,8 +220,16 @@ pub(crate) fn describe_body(headers: &HeaderMap, body: &[u8]) -> String {
             ),
         },
         Some(_) if content_type.contains("html") => "an HTML page".to_owned(),
+        Some(_) if is_event_stream(content_type, body) => "a stream of events".to_owned(),
         Some(_) => format!("{} bytes that are not JSON", body.len()),
     }
+}
+
+/// An endpoint that streams whether it was asked to or not.
+fn is_event_stream(content_type: &str, body: &[u8]) -> bool {
+    let starts = [&b"data:"[..], b"event:", b": "];
+    content_type.contains("event-stream")
+        || starts.iter().any(|start| wire_json::without_bom(body).starts_with(start))
 }
 
 /// A JSON value by its shape.

@@ -50,6 +50,18 @@ impl Scene {
         let host = url.host_str().map_or_else(String::new, |host| {
             url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
         });
+        Scene::behind(identity, model, door, host, redactor, request)
+    }
+
+    /// A call whose address is known in words only.
+    pub(crate) fn behind(
+        identity: &Identity,
+        model: &str,
+        door: String,
+        host: String,
+        redactor: Redactor,
+        request: &LlmRequest,
+    ) -> Self {
         Scene(Arc::new(Inner {
             identity: identity.clone(),
             model: model.to_owned(),

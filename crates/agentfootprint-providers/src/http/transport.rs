@@ -100,8 +100,10 @@ impl Transport {
     /// What can be had of an error body; a status needs no body to be an error.
     async fn read_error_body(&self, body: &mut ByteStream) -> Vec<u8> {
         let mut whole = Vec::new();
+        // One wait for all of it: a server that sends its refusal byte by byte must not hold the call for hours.
+        let until = tokio::time::Instant::now() + self.deadlines.idle;
         while whole.len() < MAX_ERROR_BODY {
-            match tokio::time::timeout(self.deadlines.idle, body.next()).await {
+            match tokio::time::timeout_at(until, body.next()).await {
                 Ok(Some(Ok(piece))) => whole.extend_from_slice(&piece),
                 _ => break,
             }
@@ -185,7 +187,7 @@ impl<A: Assembler> Reading<A> {
     }
 }
 
-async fn within<T>(
+pub(crate) async fn within<T>(
     limit: Duration,
     phase: TimeoutPhase,
     scene: &Scene,
@@ -198,7 +200,7 @@ async fn within<T>(
 }
 
 /// Cancellation wins every race.
-async fn or_cancelled<T>(
+pub(crate) async fn or_cancelled<T>(
     cx: &CallCx,
     scene: &Scene,
     work: impl Future<Output = Result<T, LlmError>>,

@@ -6,6 +6,7 @@ use super::refusal::read_json;
 use crate::finish::Finish;
 use crate::frames::Frame;
 use crate::http::{Assembler, Piece, describe_body};
+use crate::wire_json;
 
 /// Puts the lines of one streamed answer together. `done: true` is the evidence that it is whole.
 pub(super) struct OllamaAssembler {
@@ -26,7 +27,7 @@ impl Assembler for OllamaAssembler {
         if first && frame.data.starts_with('<') {
             return Err(self.plain_body(frame.data.as_bytes()));
         }
-        let json: Json = serde_json::from_str(&frame.data).map_err(|error| {
+        let json: Json = wire_json::parse(frame.data.as_bytes()).map_err(|error| {
             self.finish.unreadable_frame(&format!("damaged JSON at column {}", error.column()))
         })?;
         if !json.is_object() {

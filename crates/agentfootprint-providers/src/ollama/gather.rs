@@ -7,6 +7,7 @@ use super::refusal::read_json;
 use super::thinking;
 use crate::finish::{Finish, FinishedCall, WireArgs};
 use crate::http::{HeaderMap, Piece, describe_body};
+use crate::wire_json;
 
 /// What has arrived so far.
 #[derive(Debug, Default)]
@@ -135,7 +136,7 @@ fn count(json: &Json) -> Option<u64> {
 
 /// A plain completion.
 pub(super) fn from_wire(body: &[u8], headers: &HeaderMap, finish: &Finish) -> Result<LlmResponse, LlmError> {
-    let Ok(json) = serde_json::from_slice::<Json>(body) else {
+    let Ok(json) = wire_json::parse(body) else {
         return Err(finish.unreadable_answer(&describe_body(headers, body)));
     };
     if json.get("error").is_some_and(|error| !error.is_null()) {

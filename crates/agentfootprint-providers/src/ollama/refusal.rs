@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use super::Ollama;
 use crate::http::{Bytes, HeaderMap, HttpRequest, Method, Refusal, Scene, door};
+use crate::wire_json;
 
 /// How long the list of models is waited for when a model is missing.
 const TAGS_WAIT: Duration = Duration::from_secs(2);
@@ -15,7 +16,7 @@ const NAMED: usize = 12;
 
 /// Reads an error body of this wire: `{error: "…"}`, behind proxies also `{error: {message}}` or `{message}`.
 pub(super) fn read_refusal(_status: u16, body: &[u8]) -> Refusal {
-    match serde_json::from_slice::<Json>(body) {
+    match wire_json::parse(body) {
         Ok(json) if json.is_object() => read_json(json),
         _ => Refusal::default(),
     }

@@ -2,11 +2,12 @@ use agentfootprint_core::llm::{LlmError, LlmErrorKind, LlmResponse};
 use serde_json::Value as Json;
 
 use super::gather::{Gathered, Misshapen, Shape};
-use super::refusal::read_json;
+use super::refusal::{kind_in_stream, read_json};
 use super::response::{reported_error, response};
 use crate::finish::Finish;
 use crate::frames::Frame;
-use crate::http::{Assembler, Piece, describe_body};
+use crate::http::{Assembler, HeaderMap, Piece, describe_body};
+use crate::wire_json;
 
 /// Puts the frames of one streamed completion together. `data: [DONE]` closes the stream; a `finish_reason` is the
 /// evidence that the answer is whole, and a missing `[DONE]` after it is fine.
@@ -40,9 +41,15 @@ impl Assembler for ChatAssembler {
         if data.is_empty() {
             return Ok(()); // a keep-alive
         }
-        let json: Json = serde_json::from_str(data)
-            .map_err(|error| self.unreadable(&format!("damaged JSON at column {}", error.column())))?;
-        if !json.is_object() {
+        let json: Json = match wire_json::parse(data.as_bytes()) {
+            Ok(json) => json,
+            // Some servers put bare words into the event.
+            Err(_) if frame.event == "error" => return Err(self.in_band_error(Json::from(data))),
+            Err(error) => {
+                return Err(self.unreadable(&format!("damaged JSON at column {}", error.column())));
+            }
+        };
+        if !json.is_object() && frame.event != "error" {
             return Err(self.unreadable("it is not a JSON object"));
         }
         if let Some(error) = reported_error(&json).or_else(|| (frame.event == "error").then(|| json.clone()))
@@ -66,7 +73,7 @@ impl Assembler for ChatAssembler {
 
     fn plain_body(&self, body: &[u8]) -> LlmError {
         let scene = &self.finish.scene;
-        let json: Option<Json> = serde_json::from_slice(body).ok();
+        let json: Option<Json> = wire_json::parse(body).ok();
         if let Some(error) = json.as_ref().and_then(reported_error) {
             return self.in_band_error(error);
         }
@@ -88,7 +95,10 @@ impl Assembler for ChatAssembler {
 impl ChatAssembler {
     /// An error the endpoint put into the stream, or into one plain body.
     fn in_band_error(&self, json: Json) -> LlmError {
-        let broken = LlmErrorKind::StreamBroken { delivered: false };
-        self.finish.scene.in_band_error(broken, read_json(json))
+        let (scene, read) = (&self.finish.scene, read_json(json));
+        match read.status {
+            Some(400..=599) => scene.error_in_success(&HeaderMap::new(), b"", read),
+            _ => scene.in_band_error(kind_in_stream(&read), read),
+        }
     }
 }

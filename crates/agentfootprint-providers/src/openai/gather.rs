@@ -62,14 +62,29 @@ impl GatheredCall {
         if self.id.is_empty() {
             id.clone_into(&mut self.id);
         }
-        if self.name.is_empty() {
-            field("name").and_then(Json::as_str).unwrap_or_default().clone_into(&mut self.name);
-        }
+        self.extend_name(field("name").and_then(Json::as_str).unwrap_or_default());
         match field("arguments") {
             None | Some(Json::Null) => {}
             Some(Json::String(fragment)) => self.args.push_str(fragment),
             // A call that arrives whole, with its arguments as JSON; what is no object there is told apart at the end.
             Some(whole) => self.args.push_str(&whole.to_string()),
+        }
+    }
+}
+
+impl GatheredCall {
+    /// The arguments are an object already.
+    fn is_whole(&self) -> bool {
+        self.args.trim_end().ends_with('}')
+            && serde_json::from_str::<serde::de::IgnoredAny>(&self.args).is_ok()
+    }
+
+    /// A name comes once, again with every fragment, growing, or in pieces before the arguments begin.
+    fn extend_name(&mut self, name: &str) {
+        if name.starts_with(self.name.as_str()) {
+            name.clone_into(&mut self.name);
+        } else if !name.is_empty() && self.args.is_empty() {
+            self.name.push_str(name);
         }
     }
 }
@@ -197,7 +212,8 @@ impl Gathered {
         let index = call.get("index").and_then(Json::as_u64);
         // A lone fragment without index and id continues the last call: no other can still be open.
         let position = if alone && id.is_empty() { self.calls.len().saturating_sub(1) } else { position };
-        let slot = self.slot(position, index, id, name);
+        let slot =
+            self.slot(position, index, id, name, function.and_then(|function| function.get("arguments")));
         if let Some(slot) = self.calls.get_mut(slot) {
             slot.extend(id, function);
         }
@@ -205,8 +221,16 @@ impl Gathered {
 
     /// Which call a fragment belongs to: the one of its index, or without an index the one at its position. A
     /// fragment that brings its own name and another id than the call there starts a new call: some servers
-    /// number every call 0, or not at all.
-    fn slot(&mut self, position: usize, index: Option<u64>, id: &str, name: &str) -> usize {
+    /// number every call 0, or not at all. Where there are no ids either, one that comes with a name and arguments after
+    /// the arguments of the call there are whole is the next call.
+    fn slot(
+        &mut self,
+        position: usize,
+        index: Option<u64>,
+        id: &str,
+        name: &str,
+        args: Option<&Json>,
+    ) -> usize {
         let found = match index {
             Some(index) => self.calls.iter().rposition(|call| call.index == Some(index)),
             None => {
@@ -214,12 +238,11 @@ impl Gathered {
                 same_id.or_else(|| (position < self.calls.len()).then_some(position))
             }
         };
+        let brings_args = args.is_some_and(|args| !args.is_null() && args != "");
         let is_new = |call: &GatheredCall| {
-            !id.is_empty()
-                && !name.is_empty()
-                && !call.id.is_empty()
-                && !call.name.is_empty()
-                && call.id != id
+            let other_id = !id.is_empty() && !call.id.is_empty() && call.id != id;
+            let next_whole = id.is_empty() && call.id.is_empty() && brings_args && call.is_whole();
+            !name.is_empty() && !call.name.is_empty() && (other_id || next_whole)
         };
         match found {
             Some(at) if !self.calls.get(at).is_some_and(is_new) => at,

@@ -8,6 +8,7 @@ use super::gather::{Gathered, GatheredCall, Misshapen, Shape};
 use super::refusal::read_json;
 use crate::finish::{Finish, FinishedCall, WireArgs};
 use crate::http::{HeaderMap, describe_body};
+use crate::wire_json;
 
 /// A plain completion.
 pub(super) fn from_wire(body: &[u8], headers: &HeaderMap, finish: &Finish) -> Result<LlmResponse, LlmError> {
@@ -20,7 +21,7 @@ pub(super) fn from_wire(body: &[u8], headers: &HeaderMap, finish: &Finish) -> Re
         );
         scene.error(LlmErrorKind::UnreadableResponse, message).with_status(200)
     };
-    let Ok(json) = serde_json::from_slice::<Json>(body) else {
+    let Ok(json) = wire_json::parse(body) else {
         return Err(unreadable(&describe_body(headers, body)));
     };
     if let Some(error) = reported_error(&json) {
@@ -40,7 +41,13 @@ pub(super) fn from_wire(body: &[u8], headers: &HeaderMap, finish: &Finish) -> Re
 /// The error that a body, or the data of a frame, reports: at its top, as the whole of it (vLLM, Mistral), at its choice
 /// (OpenRouter) or in a server's own corner (Groq).
 pub(super) fn reported_error(json: &Json) -> Option<Json> {
-    let is_error = |error: &&Json| !matches!(error, Json::Null | Json::Bool(false)) && **error != "";
+    // Some servers send the field with nothing in it.
+    let is_error = |error: &&Json| match error {
+        Json::Null | Json::Bool(false) => false,
+        Json::String(text) => !text.is_empty(),
+        Json::Object(fields) => !fields.is_empty(),
+        _ => true,
+    };
     if json.get("error").filter(is_error).is_some() || json.get("object").is_some_and(|kind| kind == "error")
     {
         return Some(json.clone());

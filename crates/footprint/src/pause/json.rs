@@ -355,8 +355,15 @@ fn states(value: Option<Value>, path: &str) -> Read<IndexMap<Str, Object>> {
     Ok(out)
 }
 
+/// The largest integer every reader of JSON keeps. Counting goes on from what a checkpoint says, and must not reach the end of numbers.
+const MAX_COUNT: u64 = 1 << 53;
+
 fn count_of(value: &Value, path: &str) -> Read<u64> {
-    value.as_u64().map_or_else(|| refuse(path, "is not a count"), Ok)
+    match value.as_u64() {
+        Some(count) if count <= MAX_COUNT => Ok(count),
+        Some(_) => refuse(path, format!("is more than {MAX_COUNT}, which no run counts to")),
+        None => refuse(path, "is not a count"),
+    }
 }
 
 fn by_interrupt(value: Option<Value>, path: &str) -> Read<bool> {

@@ -1,5 +1,7 @@
 //! The index of one log: built once, extended commit by commit, asked by binary search (OBS-144, OBS-145).
 
+use std::sync::Arc;
+
 use super::hash::FastMap;
 use super::symbols::{Addresses, Seen, Symbols};
 use super::tree::TreeIndex;
@@ -81,8 +83,21 @@ pub struct LogIndex {
     pub(super) rows: u64,
     /// Commits that store placeholders, ascending.
     pub(super) redacting: Vec<u32>,
-    /// Whether any row says what was read before it.
-    rows_say_reads: bool,
+    /// What the rows of each step say was read before them: step and symbol, in commit order.
+    row_reads: Vec<(u32, u32)>,
+}
+
+/// What was seen of each table's texts. One text may be a stage id and a key.
+struct SeenTexts {
+    keys: Seen,
+    addresses: Seen,
+    stages: Seen,
+}
+
+impl SeenTexts {
+    fn new() -> Self {
+        Self { keys: Seen::new(), addresses: Seen::new(), stages: Seen::new() }
+    }
 }
 
 impl Default for LogIndex {
@@ -108,7 +123,7 @@ impl Default for LogIndex {
             misnumbered: 0,
             rows: 0,
             redacting: Vec::new(),
-            rows_say_reads: false,
+            row_reads: Vec::new(),
         }
     }
 }
@@ -132,7 +147,7 @@ impl LogIndex {
 
     /// Takes up the commits that came since (a live log grows at its end only).
     pub(super) fn extend(&mut self, log: &CommitLog) {
-        let mut seen = Seen::new();
+        let mut seen = SeenTexts::new();
         let gaps = !log.gaps().is_empty();
         for (at, bundle) in log.iter().enumerate().skip(self.len as usize) {
             match log.gap(at).filter(|_| gaps) {
@@ -142,25 +157,25 @@ impl LogIndex {
         }
     }
 
-    fn push(&mut self, bundle: &Bundle, seen: &mut Seen) {
+    fn push(&mut self, bundle: &Bundle, seen: &mut SeenTexts) {
         let commit = self.len;
         self.len += 1;
         self.misnumbered += u32::from(bundle.idx.0 != commit as usize);
-        self.push_step(bundle, commit, seen);
+        let step = self.push_step(bundle, commit, seen);
+        self.push_row_reads(step, bundle, &mut seen.keys);
         if !bundle.redacted_paths.is_empty() {
             self.redacting.push(commit);
         }
         self.rows += bundle.rows.len() as u64;
         let mut own_namespace = None;
         for row in &bundle.rows {
-            self.rows_say_reads |= row.read_keys.is_some();
             let segments = row.path.segments();
             if own_namespace.is_none() && segments.len() > 2 {
                 own_namespace = namespace_of_row(segments);
             }
             let mut node = TOP;
             for segment in segments {
-                node = self.child(node, segment, seen);
+                node = self.child(node, segment, &mut seen.keys);
                 if let Some(n) = self.nodes.get_mut(node as usize) {
                     push_once(&mut n.touched, commit);
                 }
@@ -174,8 +189,7 @@ impl LogIndex {
         }
         if let Some(namespace) = own_namespace {
             let namespace = self.namespace(namespace);
-            let step = self.step_of.last().and_then(|s| self.steps.get_mut(*s as usize));
-            if let Some(step) = step.filter(|s| s.namespace == NONE) {
+            if let Some(step) = self.steps.get_mut(step as usize).filter(|s| s.namespace == NONE) {
                 step.namespace = namespace;
             }
         }
@@ -197,23 +211,42 @@ impl LogIndex {
         }
     }
 
-    fn push_step(&mut self, bundle: &Bundle, commit: u32, seen: &mut Seen) {
+    fn push_step(&mut self, bundle: &Bundle, commit: u32, seen: &mut SeenTexts) -> u32 {
         let id = &bundle.runtime_stage_id;
         let next = self.steps.len() as u32;
         let anonymous = id.stage_id().is_empty();
-        let step = if anonymous { next } else { self.addresses.place(id, seen, next) };
+        let step = if anonymous { next } else { self.addresses.place(id, &mut seen.addresses, next) };
         if step == next {
             self.steps.push(Step { first: commit, more: Vec::new(), namespace: NONE });
         } else if let Some(known) = self.steps.get_mut(step as usize) {
             known.more.push(commit);
         }
         self.step_of.push(step);
-        let stage = self.stage_ids.intern(&bundle.stage_id, seen) as usize;
+        let stage = self.stage_ids.intern(&bundle.stage_id, &mut seen.stages) as usize;
         if stage >= self.stages.len() {
             self.stages.resize(stage + 1, Vec::new());
         }
         if let Some(commits) = self.stages.get_mut(stage) {
             commits.push(commit);
+        }
+        step
+    }
+
+    fn push_row_reads(&mut self, step: u32, bundle: &Bundle, seen: &mut Seen) {
+        let start = self.row_reads.len();
+        let mut last: Option<&Arc<[Str]>> = None;
+        for keys in bundle.rows.iter().filter_map(|row| row.read_keys.as_ref()) {
+            // Rows with the same reads before them share the list.
+            if last.is_some_and(|last| Arc::ptr_eq(last, keys)) {
+                continue;
+            }
+            last = Some(keys);
+            for key in keys.iter() {
+                let read = (step, self.symbols.intern(key, seen));
+                if !self.row_reads.get(start..).is_some_and(|known| known.contains(&read)) {
+                    self.row_reads.push(read);
+                }
+            }
         }
     }
 
@@ -255,56 +288,43 @@ impl LogIndex {
     }
 
     /// Sets what each step read: the keys of its frame's `stageReads`, and what its rows say was read before them.
-    pub(super) fn set_reads(&mut self, log: &CommitLog, tree: &ExecutionTree, frames: &TreeIndex) {
-        let mut seen = Seen::new();
-        let mut frame_of = vec![None; self.steps.len()];
-        for (id, frame) in tree.iter() {
-            if let Some(step) = self.addresses.find(&frame.runtime_stage_id, &mut seen)
-                && frames.frame_is(id)
-                && let Some(slot) = frame_of.get_mut(step as usize)
-            {
-                *slot = Some(id);
+    pub(super) fn set_reads(&mut self, tree: &ExecutionTree, frames: &TreeIndex) {
+        let (mut stages, mut keys) = (Seen::new(), Seen::new());
+        let mut frame_reads: Vec<(u32, u32)> = Vec::with_capacity(self.steps.len());
+        self.reads_recorded = !self.row_reads.is_empty();
+        for (id, frame) in tree.iter().filter(|(id, _)| frames.frame_is(*id)) {
+            let Some(step) = self.addresses.find(&frame.runtime_stage_id, &mut stages) else { continue };
+            if let Some(reads) = &frame.stage_reads {
+                self.reads_recorded = true;
+                frame_reads.extend(reads.keys().map(|key| (step, self.symbols.intern(key, &mut keys))));
+            }
+            if let Some(namespace) = frames.namespace(id) {
+                let namespace = self.namespace(namespace.to_vec());
+                if let Some(step) = self.steps.get_mut(step as usize).filter(|s| s.namespace == NONE) {
+                    step.namespace = namespace;
+                }
             }
         }
+        let from_frames = ByStep::of(frame_reads);
+        let from_rows = ByStep::of(std::mem::take(&mut self.row_reads));
         self.reads.clear();
         self.read_starts.clear();
+        self.read_starts.reserve(self.steps.len() + 1);
         self.read_starts.push(0);
         self.steps_with_reads = 0;
-        self.reads_recorded = false;
+        let (mut by_frame, mut by_rows) = (from_frames.cursor(), from_rows.cursor());
         for step in 0..self.steps.len() as u32 {
             let start = self.reads.len();
-            let at = frame_of.get(step as usize).copied().flatten();
-            if let Some((at, frame)) = at.and_then(|at| Some((at, tree.get(at)?))) {
-                self.reads_recorded |= frame.stage_reads.is_some();
-                for key in frame.stage_reads.iter().flat_map(|reads| reads.keys()) {
-                    let symbol = self.symbols.intern(key, &mut seen);
+            self.reads.extend(by_frame.take(step));
+            for symbol in by_rows.take(step) {
+                if !self.reads.get(start..).is_some_and(|known| known.contains(&symbol)) {
                     self.reads.push(symbol);
                 }
-                if let Some(namespace) = frames.namespace(at) {
-                    let namespace = self.namespace(namespace.to_vec());
-                    if let Some(step) = self.steps.get_mut(step as usize).filter(|s| s.namespace == NONE) {
-                        step.namespace = namespace;
-                    }
-                }
-            }
-            if self.rows_say_reads {
-                self.add_row_reads(log, step, start, &mut seen);
             }
             self.steps_with_reads += u32::from(self.reads.len() > start);
             self.read_starts.push(self.reads.len() as u32);
         }
-    }
-
-    fn add_row_reads(&mut self, log: &CommitLog, step: u32, start: usize, seen: &mut Seen) {
-        let commits: Vec<u32> = self.step(step).into_iter().flat_map(Step::commits).collect();
-        let rows = commits.iter().filter_map(|c| log.get(*c as usize)).flat_map(|b| b.rows.iter());
-        for key in rows.filter_map(|r| r.read_keys.as_ref()).flat_map(|keys| keys.iter()) {
-            self.reads_recorded = true;
-            let symbol = self.symbols.intern(key, seen);
-            if !self.reads.get(start..).is_some_and(|known| known.contains(&symbol)) {
-                self.reads.push(symbol);
-            }
-        }
+        self.row_reads = from_rows.0;
     }
 
     /// Symbols of the keys a step read.
@@ -390,6 +410,35 @@ impl LogIndex {
     /// Root keys in order of first write.
     pub(super) fn roots(&self) -> &[u32] {
         self.node(TOP).map_or(&[], |top| &top.children)
+    }
+}
+
+/// Pairs of step and symbol, ascending by step; those of one step keep their order.
+struct ByStep(Vec<(u32, u32)>);
+
+impl ByStep {
+    fn of(mut pairs: Vec<(u32, u32)>) -> Self {
+        if !pairs.is_sorted_by_key(|(step, _)| *step) {
+            pairs.sort_by_key(|(step, _)| *step);
+        }
+        Self(pairs)
+    }
+
+    fn cursor(&self) -> Taking<'_> {
+        Taking(&self.0)
+    }
+}
+
+/// What is left of [`ByStep`].
+struct Taking<'a>(&'a [(u32, u32)]);
+
+impl<'a> Taking<'a> {
+    /// The symbols of a step; steps are asked for in ascending order.
+    fn take(&mut self, step: u32) -> impl Iterator<Item = u32> + use<'a> {
+        let count = self.0.iter().take_while(|(of, _)| *of == step).count();
+        let (taken, rest) = self.0.split_at_checked(count).unwrap_or_default();
+        self.0 = rest;
+        taken.iter().map(|(_, symbol)| *symbol)
     }
 }
 

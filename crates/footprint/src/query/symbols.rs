@@ -13,8 +13,8 @@ pub(super) struct Symbols {
     texts: Vec<Str>,
 }
 
-/// Remembers which shared text has which symbol, so that a text met again is not hashed again. It lives only while everything it has seen is
-/// borrowed: a freed text's place may be taken by another.
+/// Remembers which shared text has which symbol in one table, so that a text met again is not hashed again. It lives only while everything
+/// it has seen is borrowed: a freed text's place may be taken by another.
 pub(super) struct Seen {
     slots: Vec<(*const u8, usize, u32)>,
 }
@@ -22,6 +22,7 @@ pub(super) struct Seen {
 impl Seen {
     const SLOTS: usize = 1024;
 
+    /// Nothing seen yet.
     pub(super) fn new() -> Self {
         Self { slots: vec![(std::ptr::null(), 0, 0); Self::SLOTS] }
     }
@@ -71,14 +72,27 @@ impl Symbols {
 }
 
 /// Addresses as small numbers.
+///
+/// Every visit of a run takes the next execution index, so the indices of one log are nearly dense: a list by index finds most addresses
+/// without hashing. Recordings may say anything: what does not fit there goes into a table.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
     stages: Symbols,
-    places: FastMap<(u32, u64), u32>,
+    /// By execution index: symbol of the stage and number of the address.
+    dense: Vec<(u32, u32)>,
+    rest: FastMap<(u32, u64), u32>,
+    placed: usize,
 }
 
 /// An address without an execution index.
 const NO_INDEX: u64 = u64::MAX;
+
+/// A place in the list that no address has.
+const FREE: (u32, u32) = (u32::MAX, 0);
+
+/// The list has at most so many places per address, and [`SLACK`] more.
+const SPARSE: usize = 4;
+const SLACK: usize = 1024;
 
 fn index_of(id: &RuntimeStageId) -> u64 {
     if id.has_index() { id.index().0 } else { NO_INDEX }
@@ -86,24 +100,80 @@ fn index_of(id: &RuntimeStageId) -> u64 {
 
 impl Addresses {
     pub(super) fn reserve(&mut self, more: usize) {
-        self.places.reserve(more);
+        self.dense.reserve(more);
     }
 
     /// The number an address has; `fresh` is given to one that has none.
     pub(super) fn place(&mut self, id: &RuntimeStageId, seen: &mut Seen, fresh: u32) -> u32 {
-        let stage = self.stages.intern(id.stage_shared(), seen);
-        *self.places.entry((stage, index_of(id))).or_insert(fresh)
+        let (stage, index) = (self.stages.intern(id.stage_shared(), seen), index_of(id));
+        if let Some(known) = self.number(stage, index) {
+            return known;
+        }
+        self.placed += 1;
+        let at = usize::try_from(index).unwrap_or(usize::MAX);
+        if at >= self.dense.len() && at / SPARSE <= self.placed + SLACK {
+            self.dense.resize(at + 1, FREE);
+        }
+        match self.dense.get_mut(at) {
+            Some(slot) if *slot == FREE => *slot = (stage, fresh),
+            _ => {
+                self.rest.insert((stage, index), fresh);
+            }
+        }
+        fresh
     }
 
     /// The number of an address, with what was seen on the way.
     pub(super) fn find(&mut self, id: &RuntimeStageId, seen: &mut Seen) -> Option<u32> {
         let stage = self.stages.intern(id.stage_shared(), seen);
-        self.places.get(&(stage, index_of(id))).copied()
+        self.number(stage, index_of(id))
     }
 
     /// The number of an address.
     pub(super) fn get(&self, id: &RuntimeStageId) -> Option<u32> {
-        let stage = self.stages.get(id.stage_id())?;
-        self.places.get(&(stage, index_of(id))).copied()
+        self.number(self.stages.get(id.stage_id())?, index_of(id))
+    }
+
+    fn number(&self, stage: u32, index: u64) -> Option<u32> {
+        let slot = usize::try_from(index).ok().and_then(|at| self.dense.get(at));
+        if let Some((_, number)) = slot.filter(|(known, _)| *known == stage) {
+            return Some(*number);
+        }
+        if self.rest.is_empty() { None } else { self.rest.get(&(stage, index)).copied() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ids::ExecutionIndex;
+
+    proptest! {
+        /// Proves OBS-144: an address has the number it was given first, whatever indices a recording names.
+        #[test]
+        fn addresses_are_a_map(
+            asked in prop::collection::vec((0..3_u8, prop_oneof![0..40_u64, 0..6_000_u64, any::<u64>()]), 0..200),
+        ) {
+            let mut addresses = Addresses::default();
+            let mut model = HashMap::new();
+            let mut seen = Seen::new();
+            let ids: Vec<RuntimeStageId> = asked
+                .iter()
+                .map(|(stage, index)| RuntimeStageId::new(format!("s{stage}"), ExecutionIndex(*index)))
+                .collect();
+            for (at, id) in ids.iter().enumerate() {
+                let number = addresses.place(id, &mut seen, at as u32);
+                prop_assert_eq!(number, *model.entry(id).or_insert(at as u32));
+            }
+            for id in &ids {
+                prop_assert_eq!(addresses.get(id), model.get(id).copied());
+                prop_assert_eq!(addresses.find(id, &mut seen), model.get(id).copied());
+            }
+            prop_assert_eq!(addresses.get(&"other#0".into()), None);
+        }
     }
 }

@@ -73,10 +73,11 @@ impl FrameRecord {
     }
 }
 
-/// The frames of one level. Frames are shared, so cloning costs one pointer per frame; dropping, comparing and printing never recurse.
+/// The frames of one level. Everything is shared: cloning costs one reference count, and the first change after it one pointer per frame.
+/// Dropping, comparing and printing never recurse.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExecutionTree {
-    frames: Vec<Arc<FrameRecord>>,
+    frames: Arc<Vec<Arc<FrameRecord>>>,
 }
 
 impl ExecutionTree {
@@ -93,7 +94,7 @@ impl ExecutionTree {
     /// Adds a frame that is already shared.
     pub fn push_shared(&mut self, frame: Arc<FrameRecord>) -> NodeId {
         let id = NodeId(u32::try_from(self.frames.len()).unwrap_or(u32::MAX));
-        self.frames.push(frame);
+        Arc::make_mut(&mut self.frames).push(frame);
         id
     }
 
@@ -109,7 +110,7 @@ impl ExecutionTree {
 
     /// The frame with this id, for changing; copies it first if a snapshot shares it.
     pub fn get_mut(&mut self, id: NodeId) -> Option<&mut FrameRecord> {
-        self.frames.get_mut(id.0 as usize).map(Arc::make_mut)
+        Arc::make_mut(&mut self.frames).get_mut(id.0 as usize).map(Arc::make_mut)
     }
 
     /// Number of frames.

@@ -423,7 +423,10 @@ impl StructureBuilder {
     }
 
     /// The structure; `None` when no node was added.
-    pub fn finish(self) -> Option<Structure> {
+    ///
+    /// A structure nests, as its JSON does: each node stands in one place, and a link to one that stands somewhere already is left out.
+    pub fn finish(mut self) -> Option<Structure> {
+        self.leave_out_second_links();
         let mut slots = self.slots.into_iter();
         let root = slots.next()?;
         Some(Structure(Arc::new(Inner { root, rest: slots.collect() })))
@@ -434,6 +437,30 @@ impl StructureBuilder {
         let mut slots = self.slots.into_iter();
         let root = slots.next().unwrap_or_default();
         Structure(Arc::new(Inner { root, rest: slots.collect() }))
+    }
+
+    /// Cuts links into cycles and to nodes that two links reach, so that every walk ends.
+    fn leave_out_second_links(&mut self) {
+        let mut free = vec![true; self.slots.len()];
+        let mut waiting = vec![0_u32];
+        if let Some(root) = free.first_mut() {
+            *root = false;
+        }
+        let mut take = |to: u32| free.get_mut(to as usize).is_some_and(std::mem::take);
+        while let Some(slot) = waiting.pop().and_then(|at| self.slots.get_mut(at as usize)) {
+            if let Some(children) = &mut slot.children {
+                children.retain(|child| take(*child));
+                waiting.extend(children.iter());
+            }
+            if let Some(Subflow::Here(inner)) = slot.subflow {
+                match take(inner) {
+                    true => waiting.push(inner),
+                    false => slot.subflow = None,
+                }
+            }
+            slot.next = slot.next.filter(|next| take(*next));
+            waiting.extend(slot.next);
+        }
     }
 
     fn edit(&mut self, id: StructureNodeId, change: impl FnOnce(&mut Slot)) {

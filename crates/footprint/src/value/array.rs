@@ -67,6 +67,11 @@ impl Array {
 
     /// Adds an item at the end. Other versions of the list keep what they had.
     pub fn push(&mut self, item: Value) {
+        if let Some(node) = &mut self.0
+            && Arc::get_mut(node).is_none()
+        {
+            *node = Arc::new(Node { depth: node.depth, items: node.items.version() });
+        }
         let node = self.node_mut();
         node.note_depth(&item);
         node.items.push(item);

@@ -28,11 +28,13 @@ mod de;
 mod equal;
 mod handoff;
 mod macros;
+mod names;
 mod number;
 mod object;
 mod pvec;
 mod ser;
 pub mod summary;
+mod tail;
 mod text;
 mod typed;
 pub mod utf16;
@@ -42,7 +44,7 @@ use std::sync::Arc;
 
 pub use array::{Array, ArrayIter};
 pub use number::Number;
-pub use object::{Object, ObjectIter};
+pub use object::{IntoKey, Object, ObjectIter};
 pub use typed::TypedViews;
 
 /// Shared text.

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::array::child_depth;
 use super::equal::{Pairs, same_so_far};
 use super::pvec::{PIter, PVec};
-use super::{Str, Value};
+use super::{Str, Value, names};
 
 /// Up to this many entries an object is two flat lists; beyond, persistent vectors and a hash trie.
 const FLAT: usize = 64;
@@ -40,7 +40,7 @@ struct Node {
 
 #[derive(Clone)]
 enum Body {
-    Flat { keys: Arc<[Str]>, values: FlatValues },
+    Flat { keys: Arc<Vec<Str>>, values: FlatValues },
     Wide(Box<Wide>),
 }
 
@@ -50,6 +50,55 @@ struct Wide {
     keys: PVec<Option<Str>>,
     values: PVec<Value>,
     index: HashTrieMapSync<Key, u32>,
+}
+
+/// What can name an entry of an [`Object`]: text of any kind. Short names that are not shared yet become shared ones
+/// without an allocation where the thread has met them before.
+pub trait IntoKey: AsRef<str> {
+    /// The key as shared text.
+    fn into_key(self) -> Str;
+}
+
+impl IntoKey for Str {
+    fn into_key(self) -> Str {
+        self
+    }
+}
+
+impl IntoKey for &Str {
+    fn into_key(self) -> Str {
+        self.clone()
+    }
+}
+
+impl IntoKey for &str {
+    fn into_key(self) -> Str {
+        names::shared(self)
+    }
+}
+
+impl IntoKey for String {
+    fn into_key(self) -> Str {
+        names::shared(&self)
+    }
+}
+
+impl IntoKey for &String {
+    fn into_key(self) -> Str {
+        names::shared(self)
+    }
+}
+
+impl IntoKey for Box<str> {
+    fn into_key(self) -> Str {
+        names::shared(&self)
+    }
+}
+
+impl IntoKey for std::borrow::Cow<'_, str> {
+    fn into_key(self) -> Str {
+        names::shared(&self)
+    }
 }
 
 /// A shared key that can be looked up by `&str`.
@@ -113,21 +162,21 @@ impl Object {
     }
 
     /// Puts a value under a key and returns what was there.
-    pub fn insert(&mut self, key: impl Into<Str> + AsRef<str>, value: Value) -> Option<Value> {
+    pub fn insert(&mut self, key: impl IntoKey, value: Value) -> Option<Value> {
         let node = self.node_mut();
         node.depth = node.depth.max(child_depth(&value));
         match &mut node.body {
             Body::Flat { keys, values } => match flat_position(keys, key.as_ref()) {
                 Some(at) => values.get_mut(at).map(|slot| std::mem::replace(slot, value)),
                 None if values.len() < FLAT => {
-                    *keys = keys.iter().cloned().chain([key.into()]).collect();
+                    Arc::make_mut(keys).push(key.into_key());
                     values.push(value);
                     None
                 }
                 None => {
                     let entries = keys.iter().cloned().zip(std::mem::take(values));
                     let mut wide = Wide::from_unique(entries);
-                    wide.push(key.into(), value);
+                    wide.push(key.into_key(), value);
                     node.body = Body::Wide(Box::new(wide));
                     None
                 }
@@ -139,7 +188,7 @@ impl Object {
                     before
                 }
                 None => {
-                    wide.push(key.into(), value);
+                    wide.push(key.into_key(), value);
                     None
                 }
             },
@@ -155,7 +204,7 @@ impl Object {
         match &mut node.body {
             Body::Flat { keys, values } => {
                 let at = flat_position(keys, key)?;
-                *keys = keys.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, k)| k.clone()).collect();
+                Arc::make_mut(keys).remove(at);
                 Some(values.remove(at))
             }
             Body::Wide(wide) => {
@@ -250,7 +299,7 @@ impl Object {
 
     fn node_mut(&mut self) -> &mut Node {
         Arc::make_mut(self.0.get_or_insert_with(|| {
-            Arc::new(Node { depth: 1, body: Body::Flat { keys: Arc::from([]), values: FlatValues::new() } })
+            Arc::new(Node { depth: 1, body: Body::Flat { keys: Arc::default(), values: FlatValues::new() } })
         }))
     }
 
@@ -261,7 +310,7 @@ impl Object {
         }
         let depth = values.iter().map(child_depth).max().unwrap_or(1);
         let body = if values.len() <= FLAT {
-            Body::Flat { keys: keys.into(), values }
+            Body::Flat { keys: Arc::new(keys), values }
         } else {
             Body::Wide(Box::new(Wide::from_unique(keys.into_iter().zip(values))))
         };
@@ -298,7 +347,7 @@ fn flat_position(keys: &[Str], key: &str) -> Option<usize> {
     keys.iter().position(|candidate| **candidate == *key)
 }
 
-impl<K: Into<Str> + AsRef<str>> FromIterator<(K, Value)> for Object {
+impl<K: IntoKey> FromIterator<(K, Value)> for Object {
     fn from_iter<I: IntoIterator<Item = (K, Value)>>(entries: I) -> Self {
         let (mut keys, mut values) = (Vec::<Str>::new(), FlatValues::new());
         let mut entries = entries.into_iter();
@@ -310,7 +359,7 @@ impl<K: Into<Str> + AsRef<str>> FromIterator<(K, Value)> for Object {
                     }
                 }
                 None => {
-                    keys.push(key.into());
+                    keys.push(key.into_key());
                     values.push(value);
                     if keys.len() > FLAT {
                         break;
@@ -326,7 +375,7 @@ impl<K: Into<Str> + AsRef<str>> FromIterator<(K, Value)> for Object {
     }
 }
 
-impl<K: Into<Str> + AsRef<str>> Extend<(K, Value)> for Object {
+impl<K: IntoKey> Extend<(K, Value)> for Object {
     fn extend<I: IntoIterator<Item = (K, Value)>>(&mut self, entries: I) {
         for (key, value) in entries {
             self.insert(key, value);

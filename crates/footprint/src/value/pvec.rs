@@ -1,12 +1,14 @@
 //! The persistent vector under [`Array`](super::Array) and large [`Object`](super::Object)s.
 //!
-//! Items live in chunks of 32; full chunks hang in a persistent trie, the last chunk is a plain vector.
+//! Items live in chunks of 32; full chunks hang in a persistent trie, the last chunk is a [`Tail`].
 //! The layout depends on the length alone, so two vectors of one history compare chunk by chunk, and a
 //! chunk both share is never visited.
 
 use std::sync::Arc;
 
 use rpds::VectorSync;
+
+use super::tail::{Tail, TailIter};
 
 pub(super) const CHUNK: usize = 32;
 
@@ -15,19 +17,19 @@ type Trie<T> = VectorSync<Arc<[T]>>;
 #[derive(Clone)]
 pub(super) struct PVec<T> {
     full: Option<Trie<T>>,
-    tail: Vec<T>,
+    tail: Tail<T>,
 }
 
 impl<T> Default for PVec<T> {
     fn default() -> Self {
-        Self { full: None, tail: Vec::new() }
+        Self { full: None, tail: Tail::default() }
     }
 }
 
 impl<T: Clone> PVec<T> {
     pub(super) fn from_vec(mut items: Vec<T>) -> Self {
         if items.len() <= CHUNK {
-            return Self { full: None, tail: items };
+            return Self { full: None, tail: Tail::Own(items) };
         }
         let in_full = (items.len() - 1) / CHUNK * CHUNK;
         let tail = items.split_off(in_full);
@@ -40,7 +42,14 @@ impl<T: Clone> PVec<T> {
             }
             full.push_back_mut(chunk.into());
         }
-        Self { full: Some(full), tail }
+        Self { full: Some(full), tail: Tail::Own(tail) }
+    }
+
+    /// A copy to push to: it and this one, and whatever is pushed to it, stand in one buffer.
+    pub(super) fn version(&self) -> Self {
+        // A list of many chunks will fill this one too; a short one is spared the room.
+        let room = if self.full.is_some() { CHUNK } else { 4 };
+        Self { full: self.full.clone(), tail: self.tail.version(room) }
     }
 
     fn in_full(&self) -> usize {
@@ -67,7 +76,7 @@ impl<T: Clone> PVec<T> {
 
     pub(super) fn push(&mut self, item: T) {
         if self.tail.len() == CHUNK {
-            let chunk: Arc<[T]> = std::mem::take(&mut self.tail).into();
+            let chunk = std::mem::take(&mut self.tail).into_chunk();
             self.full.get_or_insert_with(Trie::new_sync).push_back_mut(chunk);
         }
         self.tail.push(item);
@@ -77,13 +86,7 @@ impl<T: Clone> PVec<T> {
     pub(super) fn set(&mut self, index: usize, item: T) -> bool {
         let in_full = self.in_full();
         if index >= in_full {
-            return match self.tail.get_mut(index - in_full) {
-                Some(slot) => {
-                    *slot = item;
-                    true
-                }
-                None => false,
-            };
+            return self.tail.set(index - in_full, item);
         }
         let Some(chunk) = self.full.as_mut().and_then(|trie| trie.get_mut(index / CHUNK)) else {
             return false;
@@ -119,7 +122,7 @@ impl<T: Clone> PVec<T> {
                 trie.get(at).and_then(|chunk| chunk.get(skip..))
             })
         });
-        let tail = self.tail.get(start.saturating_sub(in_full)..).unwrap_or_default();
+        let tail = self.tail.iter_from(start.saturating_sub(in_full));
         chunks.flatten().chain(tail)
     }
 
@@ -140,6 +143,9 @@ impl<T: Clone> PVec<T> {
             }
         }
         let start = self.in_full();
+        if start == other.in_full() && self.tail.is_same_buffer(&other.tail) {
+            return true;
+        }
         self.tail.iter().zip(other.iter_from(start)).all(|(x, y)| same(x, y))
     }
 }
@@ -148,7 +154,7 @@ impl<T: Clone> PVec<T> {
 pub(super) struct PIter<'a, T> {
     chunks: Option<<&'a Trie<T> as IntoIterator>::IntoIter>,
     front: std::slice::Iter<'a, T>,
-    back: std::slice::Iter<'a, T>,
+    back: TailIter<'a, T>,
     remaining: usize,
 }
 
@@ -185,7 +191,7 @@ impl<'a, T> DoubleEndedIterator for PIter<'a, T> {
                 return Some(item);
             }
             match self.chunks.as_mut().and_then(DoubleEndedIterator::next_back) {
-                Some(chunk) => self.back = chunk.iter(),
+                Some(chunk) => self.back = TailIter::Own(chunk.iter()),
                 None => {
                     let item = self.front.next_back()?;
                     self.remaining -= 1;

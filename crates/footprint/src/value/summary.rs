@@ -1,6 +1,6 @@
 //! One-line summaries of values, and the markers that stand for values when a tracking dial says `summary`.
 
-use super::{Object, Value, ValueKind, utf16};
+use super::{Object, Str, Value, ValueKind, utf16};
 
 /// Default length limit of a summary, and the length of a marker's preview, in UTF-16 code units.
 pub const PREVIEW: usize = 80;
@@ -75,6 +75,65 @@ pub enum MarkerKind {
     Write,
 }
 
+/// What stands instead of a value: its type, size and a short preview. Small enough to be kept for every read; the
+/// object that a record shows is made when somebody looks.
+#[derive(Debug, Clone)]
+pub(crate) struct Marker {
+    kind: MarkerKind,
+    seen: Seen,
+}
+
+#[derive(Debug, Clone)]
+enum Seen {
+    Absent,
+    /// Null, a flag or a number.
+    Scalar(Value),
+    /// The whole text, which the log shares; it is measured and cut when it is shown.
+    Text(Str),
+    Array(usize),
+    Object(usize),
+}
+
+impl Marker {
+    pub(crate) fn of(kind: MarkerKind, value: Option<&Value>) -> Self {
+        let seen = match value {
+            None => Seen::Absent,
+            Some(Value::String(text)) => Seen::Text(text.clone()),
+            Some(Value::Array(items)) => Seen::Array(items.len()),
+            Some(Value::Object(entries)) => Seen::Object(entries.len()),
+            Some(scalar @ (Value::Null | Value::Bool(_) | Value::Number(_))) => Seen::Scalar(scalar.clone()),
+        };
+        Self { kind, seen }
+    }
+
+    pub(crate) fn to_value(&self) -> Value {
+        let flag = match self.kind {
+            MarkerKind::Read => "__readSummary",
+            MarkerKind::Write => "__writeSummary",
+        };
+        let kind_word = |kind: ValueKind| if kind == ValueKind::Bool { "boolean" } else { kind.as_str() };
+        let (type_name, size, preview) = match &self.seen {
+            Seen::Absent => ("undefined", None, Some(Value::from("undefined"))),
+            Seen::Scalar(Value::Null) => (kind_word(ValueKind::Null), None, None),
+            Seen::Scalar(scalar) => (kind_word(scalar.kind()), None, Some(scalar.to_string().into())),
+            Seen::Text(text) => (
+                kind_word(ValueKind::String),
+                Some(utf16::len(text)),
+                Some(Value::from(utf16::prefix(text, PREVIEW))),
+            ),
+            Seen::Array(length) => (kind_word(ValueKind::Array), Some(*length), None),
+            Seen::Object(length) => (kind_word(ValueKind::Object), Some(*length), None),
+        };
+        let fields = [
+            Some((flag, Value::from(true))),
+            Some(("type", type_name.into())),
+            size.map(|size| ("size", size.into())),
+            preview.map(|preview| ("preview", preview)),
+        ];
+        Value::Object(fields.into_iter().flatten().collect())
+    }
+}
+
 /// The marker stored instead of a value: type, size and a short preview. `None` is a delete.
 ///
 /// ```
@@ -86,32 +145,5 @@ pub enum MarkerKind {
 /// );
 /// ```
 pub fn marker(kind: MarkerKind, value: Option<&Value>) -> Value {
-    let flag = match kind {
-        MarkerKind::Read => "__readSummary",
-        MarkerKind::Write => "__writeSummary",
-    };
-    let type_name = match value.map(Value::kind) {
-        None => "undefined",
-        Some(ValueKind::Bool) => "boolean",
-        Some(kind) => kind.as_str(),
-    };
-    let size = match value {
-        Some(Value::String(text)) => Some(utf16::len(text)),
-        Some(Value::Array(items)) => Some(items.len()),
-        Some(Value::Object(entries)) => Some(entries.len()),
-        _ => None,
-    };
-    let preview = match value {
-        None => Some(Value::from("undefined")),
-        Some(Value::String(text)) => Some(Value::from(utf16::prefix(text, PREVIEW))),
-        Some(scalar @ (Value::Bool(_) | Value::Number(_))) => Some(Value::from(scalar.to_string())),
-        Some(Value::Null | Value::Array(_) | Value::Object(_)) => None,
-    };
-    let fields = [
-        Some((flag, Value::from(true))),
-        Some(("type", type_name.into())),
-        size.map(|size| ("size", size.into())),
-        preview.map(|preview| ("preview", preview)),
-    ];
-    Value::Object(fields.into_iter().flatten().collect())
+    Marker::of(kind, value).to_value()
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::chart::{Chart, NodeIdx, SiteIds};
 use crate::ids::{ExecutionIndex, RuntimeStageId};
 use crate::snapshot::{ExecutionTree, FrameRecord, NodeId};
+use crate::value::summary::Marker;
 use crate::value::{Array, Object, Str, Value};
 
 /// No frame.
@@ -32,15 +33,32 @@ pub(crate) struct LiveFrame {
 /// What a visit read and wrote, as far as the dials keep it: reads first, then writes.
 #[derive(Default)]
 pub(crate) struct Tracked {
-    pub(crate) entries: Box<[(Str, Value)]>,
+    pub(crate) entries: Box<[(Str, Shown)]>,
     pub(crate) reads: u32,
+}
+
+/// A value as a dial keeps it.
+#[derive(Clone)]
+pub(crate) enum Shown {
+    Whole(Value),
+    Marker(Marker),
+}
+
+impl Shown {
+    pub(crate) fn to_value(&self) -> Value {
+        match self {
+            Self::Whole(value) => value.clone(),
+            Self::Marker(marker) => marker.to_value(),
+        }
+    }
 }
 
 impl Tracked {
     fn split(&self) -> (Option<Object>, Option<Object>) {
         let (reads, writes) = self.entries.split_at_checked(self.reads as usize).unwrap_or_default();
-        let object = |entries: &[(Str, Value)]| {
-            (!entries.is_empty()).then(|| entries.iter().cloned().collect::<Object>())
+        let object = |entries: &[(Str, Shown)]| {
+            let shown = entries.iter().map(|(key, shown)| (key, shown.to_value()));
+            (!entries.is_empty()).then(|| shown.collect::<Object>())
         };
         (object(reads), object(writes))
     }
@@ -172,10 +190,15 @@ pub(crate) fn shown_name(name: &Str, pass: u32) -> Str {
 }
 
 /// All frames of a level in creation order; the first one is the root.
+///
+/// They stand in chunks: a long walk never moves what it has, and room for twice as many is never kept.
 #[derive(Default)]
 pub(crate) struct LiveTree {
-    frames: Vec<LiveFrame>,
+    chunks: Vec<Vec<LiveFrame>>,
 }
+
+/// Frames per chunk.
+const CHUNK: usize = 256;
 
 /// Where a new frame hangs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +213,7 @@ pub(crate) enum Link {
 
 impl LiveTree {
     pub(crate) fn push(&mut self, frame: LiveFrame, link: Link) -> u32 {
-        let no = self.frames.len() as u32;
+        let no = self.len() as u32;
         match link {
             Link::After(before) => self.follow(before, no),
             Link::Under(parent) => {
@@ -204,14 +227,22 @@ impl LiveTree {
                 }
             }
         }
-        self.frames.push(frame);
+        match self.chunks.last_mut().filter(|chunk| chunk.len() < CHUNK) {
+            Some(chunk) => chunk.push(frame),
+            None => {
+                // A short walk is spared the room of a chunk.
+                let mut chunk = Vec::with_capacity(if no == 0 { 4 } else { CHUNK });
+                chunk.push(frame);
+                self.chunks.push(chunk);
+            }
+        }
         no
     }
 
     /// Makes `no` the successor of `before`, or of the last frame that already follows it: every frame
     /// stays reachable from the root, also where a resumed leg has no predecessor of its own.
     fn follow(&mut self, mut before: u32, no: u32) {
-        while let Some(frame) = self.frames.get_mut(before as usize) {
+        while let Some(frame) = self.get_mut(before) {
             if frame.next == NONE {
                 frame.next = no;
                 return;
@@ -221,13 +252,18 @@ impl LiveTree {
     }
 
     pub(crate) fn get_mut(&mut self, no: u32) -> Option<&mut LiveFrame> {
-        self.frames.get_mut(no as usize)
+        let no = no as usize;
+        self.chunks.get_mut(no / CHUNK)?.get_mut(no % CHUNK)
+    }
+
+    fn len(&self) -> usize {
+        self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len())
     }
 
     /// The snapshot's form; `chart` and `ids` are the level's own.
     pub(crate) fn to_tree(&self, chart: &Chart, ids: &Arc<SiteIds>) -> ExecutionTree {
         let mut tree = ExecutionTree::new();
-        for frame in &self.frames {
+        for frame in self.chunks.iter().flatten() {
             tree.push(frame.record(chart, ids));
         }
         tree

@@ -43,7 +43,8 @@ impl Driver {
     ) -> Arc<FrameHandle> {
         self.since_yield += 1;
         let index = self.next_index;
-        self.next_index += 1;
+        // A checkpoint made by hand may say anything.
+        self.next_index = self.next_index.saturating_add(1);
         let cursor = &mut strand.cursor;
         let declared = cursor.place.chart.node(node);
         let own = match owner {

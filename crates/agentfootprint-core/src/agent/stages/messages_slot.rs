@@ -35,5 +35,5 @@ pub(crate) async fn compose(cx: StageCx) -> Result<(), StageError> {
     let composed = records.compose(&messages).map_err(delivery_failed)?;
     cx.set(state::MESSAGES_INJECTIONS, composed.values.clone())?;
     let cap = cx.agent.options.context_budget.messages;
-    finish_slot(&cx, ContextSlot::Messages, composed.pieces, composed.breakdown, cap, Some("history-order"))
+    finish_slot(&cx, ContextSlot::Messages, composed.visit, cap, Some("history-order"))
 }

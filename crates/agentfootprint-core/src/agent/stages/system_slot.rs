@@ -9,7 +9,7 @@ use footprint::value::{Array, Object, Str, Value};
 
 use super::engine::{active_reason, copy};
 use crate::agent::records::{Breakdown, Piece, base_piece, system_piece};
-use crate::agent::slot::finish_slot;
+use crate::agent::slot::{SlotVisit, finish_slot};
 use crate::injection::ActiveInjection;
 use crate::run::StageCx;
 
@@ -46,7 +46,8 @@ pub(crate) async fn compose(cx: StageCx) -> Result<(), StageError> {
     let records: Array = pieces.iter().map(|piece| piece.value.clone()).collect();
     cx.set(state::SYSTEM_PROMPT_INJECTIONS, records)?;
     let cap = cx.agent.options.context_budget.system_prompt;
-    finish_slot(&cx, ContextSlot::SystemPrompt, &pieces, &breakdown, cap, None)
+    let visit = SlotVisit { pieces: &pieces, breakdown: &breakdown, unchanged: 0 };
+    finish_slot(&cx, ContextSlot::SystemPrompt, visit, cap, None)
 }
 
 /// The record of an active piece: built once when the injection is declared and not a template.

@@ -8,7 +8,7 @@ use footprint::scope::StateView;
 use footprint::value::Object;
 
 use super::engine::copy;
-use crate::agent::slot::finish_slot;
+use crate::agent::slot::{SlotVisit, finish_slot};
 use crate::run::StageCx;
 
 const TOOL_SCHEMAS: &str = "toolSchemas";
@@ -58,5 +58,6 @@ pub(crate) async fn compose(cx: StageCx) -> Result<(), StageError> {
         "registry+injections"
     };
     let cap = cx.agent.options.context_budget.tools;
-    finish_slot(&cx, ContextSlot::Tools, &offer.pieces, &offer.breakdown, cap, Some(ordering))
+    let visit = SlotVisit { pieces: &offer.pieces, breakdown: &offer.breakdown, unchanged: 0 };
+    finish_slot(&cx, ContextSlot::Tools, visit, cap, Some(ordering))
 }

@@ -14,7 +14,7 @@ use super::super::cx::Cx;
 use super::super::model;
 use crate::agent::receipt::{ReceiptFacts, mint};
 use crate::agent::records::{Breakdown, base_piece};
-use crate::agent::slot::finish_slot;
+use crate::agent::slot::{SlotVisit, finish_slot};
 use crate::agent::stages::{messages_slot, thinking};
 use crate::agent::{AgentCore, cost};
 use crate::llm::{LlmRequest, LlmResponse};
@@ -157,7 +157,8 @@ async fn compose_system(cx: StageCx) -> Result<(), StageError> {
     let records: Array = pieces.iter().map(|piece| piece.value.clone()).collect();
     cx.set(state::SYSTEM_PROMPT_INJECTIONS, records)?;
     let cap = cx.agent.options.context_budget.system_prompt;
-    finish_slot(&cx, ContextSlot::SystemPrompt, pieces, &breakdown, cap, None)
+    let visit = SlotVisit { pieces, breakdown: &breakdown, unchanged: 0 };
+    finish_slot(&cx, ContextSlot::SystemPrompt, visit, cap, None)
 }
 
 fn conversation(text: Value) -> Array {

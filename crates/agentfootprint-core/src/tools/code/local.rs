@@ -314,7 +314,8 @@ async fn drain(stream: Option<impl AsyncRead + Unpin>, into: &Mutex<Kept>) {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

@@ -118,3 +118,37 @@ proptest! {
         let _ = crate::testing::now(stream(Answer::ok(sse(&shuffled))));
     }
 }
+
+/// Events and blocks of tomorrow, pings, keep-alives and bare words in an error event.
+///
+/// Proves LLM-55.
+#[tokio::test]
+async fn what_is_unknown_is_passed_over_and_bare_words_are_told() {
+    let events = [
+        json!({"type": "ping"}),
+        json!({"type": "message_start", "message": {"id": "msg_1", "usage": {"input_tokens": 3, "output_tokens": 1}}}),
+        json!({"type": "event_of_tomorrow", "index": 9, "x": {"y": []}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "block_of_tomorrow", "text": "no"}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "delta_of_tomorrow", "text": "no"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "yes"}}),
+        json!({"type": "content_block_stop", "index": 1}),
+        json!({"type": "content_block_start", "index": 2, "content_block": {"type": "tool_use", "id": "t1", "name": "now", "input": {}}}),
+        json!({"type": "content_block_delta", "index": 2, "delta": {"type": "input_json_delta", "partial_json": ""}}),
+        json!({"type": "content_block_stop", "index": 2}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}}),
+        json!({"type": "message_stop"}),
+    ];
+    let body: String = events
+        .iter()
+        .map(|event| format!(": keep-alive\n\nevent: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
+        .collect();
+    let (chunks, error) = wire().stream(Answer::ok(body)).await;
+    assert!(error.is_none(), "{error:?}");
+    let answer = answer_of(&chunks);
+    assert_eq!((answer.content.as_str(), answer.usage.output), ("yes", 5));
+    assert!(answer.tool_calls[0].args.is_empty());
+    let (_, error) = wire().stream(Answer::ok("event: error\ndata: upstream died\n\n")).await;
+    assert!(error.unwrap().to_string().contains("upstream died"));
+}

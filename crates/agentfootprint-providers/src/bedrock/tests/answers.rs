@@ -275,3 +275,20 @@ async fn an_event_that_is_not_this_wire_is_an_error() {
         LlmErrorKind::UnreadableFrame
     ));
 }
+
+/// A damaged checksum after part of the answer, and a stream that ends without its counts.
+///
+/// Proves LLM-18, LLM-22.
+#[tokio::test]
+async fn a_wrong_checksum_is_damage_and_missing_counts_are_no_zero() {
+    let text = event("contentBlockDelta", &json!({"contentBlockIndex": 0, "delta": {"text": "a"}}));
+    let stop = event("messageStop", &json!({"stopReason": "end_turn"}));
+    let mut damaged = stop.clone();
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    let (chunks, error) = wire().stream(Answer::ok([text.clone(), damaged].concat())).await;
+    assert_eq!((chunks.len(), error.unwrap().kind.clone()), (1, LlmErrorKind::UnreadableFrame));
+    let (chunks, error) = wire().stream(Answer::ok([text, stop].concat())).await;
+    assert!(error.is_none(), "{error:?}");
+    assert!(!answer_of(&chunks).usage.is_measured());
+}

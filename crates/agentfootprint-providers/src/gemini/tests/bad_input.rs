@@ -155,3 +155,28 @@ proptest! {
         wire().split(&body, &sizes, crlf);
     }
 }
+
+/// A finish reason that is empty is none yet; the other words that end an answer keep their spelling.
+///
+/// Proves LLM-24.
+#[tokio::test]
+async fn reasons_that_are_empty_or_new() {
+    use LlmErrorKind as K;
+    let chunk = |text: &str, reason: serde_json::Value| serde_json::json!({"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": reason}]});
+    let body = |chunks: &[serde_json::Value]| {
+        chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect::<String>()
+    };
+    let whole = body(&[chunk("a", "".into()), chunk("b", "STOP".into())]);
+    let (chunks, error) = wire().stream(Answer::ok(whole)).await;
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(answer_of(&chunks).content, "ab");
+    let (_, error) = wire().stream(Answer::ok(body(&[chunk("a", "".into())]))).await;
+    assert_eq!(error.unwrap().kind, K::StreamIncomplete { delivered: true });
+    for word in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "RECITATION", "LANGUAGE", "OTHER"] {
+        let answer = wire().complete(Answer::ok(chunk("", word.into()).to_string())).await.unwrap();
+        assert_eq!(answer.stop_reason.as_str(), word);
+    }
+    // No candidates and no reason for it: nothing can be made of that.
+    let nothing = serde_json::json!({"candidates": [], "usageMetadata": {"promptTokenCount": 3}}).to_string();
+    assert_eq!(wire().complete(Answer::ok(nothing)).await.unwrap_err().kind, K::UnreadableResponse);
+}

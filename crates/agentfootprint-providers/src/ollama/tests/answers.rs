@@ -139,3 +139,25 @@ async fn a_line_that_is_not_this_wire_is_an_error() {
         assert!(matches!(error.unwrap().kind, LlmErrorKind::UnreadableFrame), "{bad}");
     }
 }
+
+/// Lines end with CRLF, blank lines stand between them, and a reason of another kind keeps its word.
+///
+/// Proves LLM-15, LLM-24.
+#[tokio::test]
+async fn lines_in_other_forms_and_reasons_of_other_kinds() {
+    for reason in ["load", "unload", "length"] {
+        let body = format!(
+            "{{\"message\":{{\"role\":\"assistant\",\"content\":\"a\"}},\"done\":false}}\r\n\r\n{{\"message\":{{\"content\":\"\"}},\"done\":true,\"done_reason\":\"{reason}\"}}"
+        );
+        let (chunks, error) = wire().stream(Answer::ok(body)).await;
+        assert!(error.is_none(), "{error:?}");
+        let answer = answer_of(&chunks);
+        let word = if reason == "length" { "max_tokens" } else { reason };
+        assert_eq!((answer.content.as_str(), answer.stop_reason.as_str()), ("a", word));
+    }
+    let (chunks, error) = wire()
+        .stream(Answer::ok("{\"message\":{\"content\":\"a\"},\"done\":false}\n{\"error\":\"runner died\"}\n"))
+        .await;
+    assert_eq!(chunks.len(), 1);
+    assert!(error.unwrap().to_string().contains("runner died"));
+}

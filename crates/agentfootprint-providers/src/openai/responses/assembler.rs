@@ -6,6 +6,7 @@ use super::items::{Misshapen, failure, kind_of, response, text_of};
 use crate::finish::Finish;
 use crate::frames::Frame;
 use crate::http::{Assembler, Piece, describe_body};
+use crate::wire_json;
 
 /// Puts the events of one streamed answer together. `response.completed` and `response.incomplete` bring the whole
 /// answer and are the evidence that it is one.
@@ -81,10 +82,16 @@ impl Assembler for ResponsesAssembler {
         if data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
-        let json: Json = serde_json::from_str(data).map_err(|error| {
-            self.finish.unreadable_frame(&format!("damaged JSON at column {}", error.column()))
-        })?;
-        if !json.is_object() {
+        let json: Json = match wire_json::parse(data.as_bytes()) {
+            Ok(json) => json,
+            // Some servers put bare words into the event.
+            Err(_) if frame.event == "error" => Json::from(data),
+            Err(error) => {
+                let what = format!("damaged JSON at column {}", error.column());
+                return Err(self.finish.unreadable_frame(&what));
+            }
+        };
+        if !json.is_object() && frame.event != "error" {
             return Err(self.finish.unreadable_frame("it is not a JSON object"));
         }
         let broken = LlmErrorKind::StreamBroken { delivered: false };
@@ -117,7 +124,7 @@ impl Assembler for ResponsesAssembler {
     }
 
     fn plain_body(&self, body: &[u8]) -> LlmError {
-        if let Ok(json) = serde_json::from_slice::<Json>(body) {
+        if let Ok(json) = wire_json::parse(body) {
             let broken = LlmErrorKind::StreamBroken { delivered: false };
             if let Some(error) = failure(&json, broken, &self.finish) {
                 return error;

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 use super::super::refusal::read_json;
 use crate::finish::{Finish, FinishedCall, WireArgs};
 use crate::http::{HeaderMap, describe_body};
+use crate::wire_json;
 
 /// A piece that is not the wire's shape: says where, never what stood there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,8 @@ pub(super) fn response(
     let tool_calls = calls
         .into_iter()
         .map(|(block_index, item)| {
-            let args = WireArgs::Text(text(item, "arguments"));
+            // JSON text; some compatible servers send the object itself.
+            let args = WireArgs::Json(item.get("arguments").cloned().unwrap_or(Json::Null));
             let call =
                 FinishedCall { block_index, id: text(item, "call_id"), name: text(item, "name"), args };
             finish.tool_call(call, &stop_reason)
@@ -135,7 +137,7 @@ pub(super) fn kind_of(code: Option<&str>) -> Option<LlmErrorKind> {
 /// A plain answer.
 pub(super) fn from_wire(body: &[u8], headers: &HeaderMap, finish: &Finish) -> Result<LlmResponse, LlmError> {
     let unreadable = |what: &str| finish.unreadable_answer(what);
-    let Ok(json) = serde_json::from_slice::<Json>(body) else {
+    let Ok(json) = wire_json::parse(body) else {
         return Err(unreadable(&describe_body(headers, body)));
     };
     if let Some(error) = failure(&json, LlmErrorKind::UnreadableResponse, finish) {

@@ -182,3 +182,32 @@ async fn what_fails_inside_and_what_cannot_be_said() {
             .contains("https://r.openai.azure.com/openai/v1/responses")
     );
 }
+
+/// Arguments as an object instead of text, cut by the output limit, and none at all.
+///
+/// Proves LLM-16.
+#[tokio::test]
+async fn arguments_in_every_form_are_read_or_said() {
+    let call = |arguments: Json| json!([{"type": "function_call", "call_id": "c1", "name": "f", "arguments": arguments}]);
+    for (arguments, read) in [
+        (json!({"a": 1}), value!({ "a": 1 })),
+        (json!("{\"a\":1}"), value!({ "a": 1 })),
+        (json!(""), value!({})),
+    ] {
+        let answer = both(answer(call(arguments))).await;
+        assert_eq!(answer.tool_calls[0].args, *read.as_object().unwrap());
+        assert!(ArgsError::of(&answer.tool_calls[0]).is_none());
+    }
+    let mut cut = answer(call(json!("{\"a\": \"canary")));
+    cut["status"] = json!("incomplete");
+    cut["incomplete_details"] = json!({"reason": "max_output_tokens"});
+    let response = wire().complete(Answer::ok(cut.to_string())).await.unwrap();
+    let problem = ArgsError::of(&response.tool_calls[0]).unwrap();
+    assert!(
+        problem.message.contains("max_tokens") && !problem.message.contains("canary"),
+        "{}",
+        problem.message
+    );
+    let (_, error) = wire().stream(Answer::ok("event: error\ndata: backend died\n\n")).await;
+    assert!(error.unwrap().to_string().contains("backend died"));
+}

@@ -7,9 +7,11 @@
 //! | `bytes` | cuts, splits, bytes that are no text, frames without end, bodies nobody would send |
 //! | `transport` | hosts that are not there, deadlines, cancellation, a real connection |
 //! | `secrecy` | keys: none in any text, none that cannot be had |
+//! | `run` | a whole run over the wire: no key in its events and recordings; BOMs; vendors that fall silent |
 
 mod answers;
 mod bytes;
+mod run;
 mod secrecy;
 mod transport;
 
@@ -250,6 +252,23 @@ macro_rules! contract {
             #[tokio::test]
             async fn the_key_appears_in_no_text_of_any_failure() {
                 wire().secrecy().await;
+            }
+
+            /// Proves LLM-28.
+            #[tokio::test]
+            async fn the_key_appears_in_no_event_and_no_recording() {
+                wire().run_without_the_key().await;
+            }
+
+            #[tokio::test]
+            async fn a_bom_is_not_part_of_the_answer() {
+                wire().bom().await;
+            }
+
+            /// Proves LLM-36.
+            #[tokio::test(start_paused = true)]
+            async fn a_vendor_that_falls_silent_does_not_hold_the_call() {
+                wire().stalls().await;
             }
 
             /// Proves LLM-39, LLM-41.

@@ -3,9 +3,9 @@
 use super::FrameHandle;
 use crate::observe::{Mutation, WriteOp};
 use crate::state::{Path, Redaction, StagedOp, Staging, Tracking, WriteOperation, WriteRecord};
-use crate::value::summary::{MarkerKind, marker};
-use crate::value::{Str, Value};
-use crate::walk::tree::Tracked;
+use crate::value::Str;
+use crate::value::summary::{Marker, MarkerKind};
+use crate::walk::tree::{Shown, Tracked};
 
 /// What a tree node and the commit hook keep of a visit, by the dials.
 #[derive(Default)]
@@ -43,7 +43,8 @@ impl Kept {
                         WriteOperation::Update => WriteOp::Update,
                         WriteOperation::Delete => WriteOp::Delete,
                     };
-                    mutations.push(Mutation { key, value: shown, operation });
+                    let value = shown.as_ref().map(Shown::to_value);
+                    mutations.push(Mutation { key, value, operation });
                 }
             };
             match only_op(staging) {
@@ -58,7 +59,7 @@ impl Kept {
         staging: &Staging,
         redaction: Redaction<'_>,
         tracking: Tracking,
-        entries: &mut Vec<(Str, Value)>,
+        entries: &mut Vec<(Str, Shown)>,
     ) {
         let idle = redaction.is_idle();
         for read in staging.reads() {
@@ -69,12 +70,12 @@ impl Kept {
                 let served = redaction.serve(&Path::key(read.key.clone()), value);
                 (served.value, served.whole)
             };
-            let value = if tracking == Tracking::Summary && !whole {
-                marker(MarkerKind::Read, Some(&value))
+            let shown = if tracking == Tracking::Summary && !whole {
+                Shown::Marker(Marker::of(MarkerKind::Read, Some(&value)))
             } else {
-                value
+                Shown::Whole(value)
             };
-            entries.push((read.key.clone(), value));
+            entries.push((read.key.clone(), shown));
         }
     }
 }
@@ -93,7 +94,7 @@ fn only_op(staging: &Staging) -> Option<WriteRecord> {
 }
 
 /// Key and kept form of a write.
-fn shown_write(record: &WriteRecord, redaction: Redaction<'_>, summary: bool) -> (Str, Option<Value>) {
+fn shown_write(record: &WriteRecord, redaction: Redaction<'_>, summary: bool) -> (Str, Option<Shown>) {
     let key: Str = match record.path.segments() {
         [key] => key.clone(),
         _ => record.path.to_string().into(),
@@ -105,6 +106,10 @@ fn shown_write(record: &WriteRecord, redaction: Redaction<'_>, summary: bool) ->
         }
         value => (value.clone(), false),
     };
-    let shown = if summary && !whole { Some(marker(MarkerKind::Write, value.as_ref())) } else { value };
+    let shown = if summary && !whole {
+        Some(Shown::Marker(Marker::of(MarkerKind::Write, value.as_ref())))
+    } else {
+        value.map(Shown::Whole)
+    };
     (key, shown)
 }
