@@ -45,7 +45,7 @@ impl RunProbe {
         self.0.get().map(walk::RunHandle::snapshot_redacted)
     }
 
-    /// The run in words so far (AGT-111).
+    /// The run in words so far, when it tells itself ([`RunOptions::narrative`](super::RunOptions::narrative)); else nothing (AGT-111).
     pub fn narrative(&self) -> Vec<String> {
         let entries = self.0.get().map(walk::RunHandle::narrative_entries).unwrap_or_default();
         entries.into_iter().map(|entry| entry.text).collect()

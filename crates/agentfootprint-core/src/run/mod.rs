@@ -4,6 +4,7 @@
 //! also when the run fails, because a failed run is the one somebody wants explained. [`RunBuilder::start`] yields a
 //! [`RunHandle`] instead, for whoever wants to watch.
 
+mod ask_fault;
 mod builder;
 mod checkpoint;
 pub(crate) mod context;
@@ -21,6 +22,7 @@ mod state;
 mod tracker;
 mod turn;
 
+pub use ask_fault::AskComponentFault;
 pub use builder::RunBuilder;
 pub use checkpoint::{AgentRunCheckpoint, CHECKPOINT_VERSION, FailurePhase, FailurePoint};
 pub use context::{DurabilityBarrier, RunContext};
@@ -28,7 +30,7 @@ pub use effects::{
     Direct, EffectDone, EffectFailure, EffectFn, EffectKind, EffectOutcome, EffectRecord, EffectSpec,
     Effects, IdSource, ProcessIds, Reexecution, SequentialIds,
 };
-pub use error::{AskComponentFault, DeliveryError, NoConversationReason, RunError, RunRefusal};
+pub use error::{DeliveryError, NoConversationReason, RunError, RunRefusal};
 pub use handle::{RunHandle, RunProbe, RunRemote};
 pub use identity::{IdentitySource, RunIdentity};
 pub use input::RunInput;

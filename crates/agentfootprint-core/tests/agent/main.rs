@@ -4,6 +4,7 @@
 mod act;
 mod bad_parties;
 mod chart;
+mod context_rules;
 mod conversations;
 mod effects;
 mod error_texts;

@@ -208,7 +208,7 @@ async fn a_run_is_read_while_it_goes_on() {
         .unwrap();
     let script = Script::new([calls(&[("c1", "peeks", json!({}))]), say("done")]);
     let agent = agent(&script).tool(peeks).build().unwrap();
-    let handle = agent.run("go").start().unwrap();
+    let handle = agent.run("go").options(RunOptions::new().narrative(true)).start().unwrap();
     assert!(handle.probe().narrative().is_empty(), "nothing has happened yet");
     *probe.lock().unwrap() = Some(handle.probe());
     let report = handle.finish().await;
