@@ -54,8 +54,10 @@ fn openai_stream() -> String {
 }
 
 fn anthropic_stream() -> String {
-    let event =
-        |json: Value| format!("event: {}\ndata: {json}\n\n", json["type"].as_str().unwrap_or_default());
+    let event = |json: Value| {
+        let kind = json.get("type").and_then(Value::as_str).unwrap_or_default();
+        format!("event: {kind}\ndata: {json}\n\n")
+    };
     let mut body = event(
         json!({"type": "message_start", "message": {"id": "msg_1", "usage": {"input_tokens": 9, "output_tokens": 1}}}),
     );
