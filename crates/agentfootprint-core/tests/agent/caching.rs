@@ -50,8 +50,7 @@ async fn the_gate_tries_its_rules_in_order_and_says_which_won() {
         let agent = agent(&script).system("Base.").tool(looking("seen")).caching(!off).build().unwrap();
         let gate = Arc::new(Gate::default());
         agent.run("go").options(RunOptions::new().observe(gate.clone())).await;
-        let decisions = gate.0.lock().unwrap().clone();
-        decisions
+        gate.0.lock().unwrap().clone()
     };
     let off = decided(true, 0).await;
     assert!(
