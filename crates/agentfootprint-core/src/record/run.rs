@@ -198,11 +198,16 @@ impl<T> RecordedRun<T> {
 
     /// Writes the recording as JSON. The file is whole or it is not there: a crash leaves what was there before.
     ///
+    /// It is plain JSON as long as that is at most 32 MiB ([`PLAIN_FILE_BYTES`]); a longer recording is written in packed
+    /// form, where what the steps repeat stands once. [`Recording::open`], the command line and the viewer read both.
+    ///
+    /// [`PLAIN_FILE_BYTES`]: agentfootprint_record::recording::PLAIN_FILE_BYTES
+    ///
     /// # Errors
     /// [`SaveError`] names the file and what stood in the way.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
         let path = path.as_ref();
-        save_atomically(path, |out| self.recording().write_io(out))
+        save_atomically(path, |out| self.recording().write_file(out))
             .map_err(|source| SaveError { path: path.to_path_buf(), source })
     }
 }

@@ -46,7 +46,7 @@ pub enum RecordingError {
     /// A format id this version does not know (REC-180).
     #[error(
         "unknown format `{format}`: this version opens `agentfootprint.recording.v1`, \
-         `agentfootprint.recording.packed.v1` and bare recordings"
+         `agentfootprint.recording.packed.v2`, `agentfootprint.recording.packed.v1` and bare recordings"
     )]
     UnknownFormat {
         /// The format id.

@@ -3,7 +3,7 @@
 //! | step | item |
 //! |---|---|
 //! | the document `{snapshot, events, structure}` | [`Recording`], [`RecordedEvent`] |
-//! | write it | [`Recording::write_io`], [`Recording::to_json`] |
+//! | write it | [`Recording::write_io`], [`Recording::to_json`], [`Recording::write_file`] |
 //! | take the floats out | [`Recording::with_embeddings_summarised`], [`summarise_embeddings`] (REC-10) |
 //! | pack and unpack | [`Recording::to_packed`], [`pack`], [`unpack`] (REC-15…18) |
 //! | archive it with the facts of its run | [`RecordingEnvelope::seal`], [`RunFactsStated`] (REC-20…24) |
@@ -26,7 +26,7 @@ mod packed;
 mod pretty;
 mod run_id;
 
-pub use document::Recording;
+pub use document::{PLAIN_FILE_BYTES, Recording};
 pub use embedding::summarise_embeddings;
 pub use envelope::{
     Configuration, ENVELOPE_FORMAT, EnvelopeHeader, Privacy, PrivacyMode, Producer, RecordingEnvelope,
@@ -38,7 +38,10 @@ pub use facts::{RunFactsStated, StatedTime};
 pub use file::{FileRecordingSink, Filed, check_recording_id, save_atomically};
 pub use limits::Limit;
 pub use open::{Form, OpenRecording};
-pub use packed::{MIN_POOLED_CHARS, PACKED_FORMAT, PACKED_FORMAT_FAMILY, PackedRecordingError, pack, unpack};
+pub use packed::{
+    MIN_POOLED_CHARS, PACKED_FORMAT, PACKED_FORMAT_FAMILY, PACKED_FORMAT_V1, PackedRecordingError, pack,
+    unpack, unpack_with,
+};
 pub use run_id::{EngineRunId, EventRunId};
 
 #[cfg(test)]

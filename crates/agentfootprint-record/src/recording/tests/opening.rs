@@ -135,19 +135,42 @@ fn limits_hold() {
     assert_eq!(error.code(), "ERR_RECORDING_TOO_LARGE");
     assert!(error.to_string().contains("max_bytes 100"));
 
-    // A bomb: each value is ten times the one before.
+    // A bomb: each value is ten times the one before, wherever it stands.
     let values: Vec<String> = (0..30)
         .map(|n| match n {
             0 => format!("\"{}\"", "x".repeat(64)),
             n => format!("[{}]", vec![format!("{{\"$af:ref\":{}}}", n - 1); 10].join(",")),
         })
         .collect();
+    let limits = OpenLimits { max_bytes: 1 << 18, ..OpenLimits::default() };
+    for format in [PACKED_FORMAT, PACKED_FORMAT_V1] {
+        let bomb = |recording: &str| {
+            let values = values.join(",");
+            format!(r#"{{"format":"{format}","values":[{values}],"recording":{recording}}}"#)
+        };
+        let tree = r#""commitLog":[],"executionTree":{"id":"a","runtimeStageId":"a#0","name":"A"}"#;
+        for recording in [
+            format!(r#"{{"snapshot":{{{tree},"sharedState":{{"a":{{"$af:ref":29}}}}}}}}"#),
+            format!(r#"{{"snapshot":{{{tree}}},"events":[{{"$af:ref":29}}]}}"#),
+            format!(r#"{{"snapshot":{{{tree}}},"structure":{{"$af:ref":29}}}}"#),
+            format!(r#"{{"snapshot":{{{tree}}},"newer":{{"$af:ref":29}}}}"#),
+        ] {
+            let error = Recording::open_with(bomb(&recording).as_bytes(), &limits).unwrap_err();
+            assert_eq!(error.code(), "ERR_RECORDING_TOO_LARGE", "{recording}: {error}");
+        }
+        let error = unpack_with(bomb(r#"{"$af:ref":29}"#).as_bytes(), &limits).unwrap_err();
+        assert_eq!(error.code(), "ERR_RECORDING_TOO_LARGE", "{error}");
+    }
+    // Lists that begin as others, each twice as long as the one before.
+    let mut values = vec![format!("[\"{}\"]", "x".repeat(64))];
+    for n in 0..60 {
+        values.push(format!(r#"{{"$af:list":[{n},1,{{"$af:ref":{n}}},{{"$af:ref":{n}}}]}}"#));
+    }
     let bomb = format!(
-        r#"{{"format":"{PACKED_FORMAT}","values":[{}],"recording":{{"snapshot":{{"$af:ref":29}}}}}}"#,
+        r#"{{"format":"{PACKED_FORMAT}","values":[{}],"recording":{{"$af:ref":60}}}}"#,
         values.join(",")
     );
-    let error = Recording::open(bomb.as_bytes()).unwrap_err();
-    assert_eq!(error.code(), "ERR_RECORDING_TOO_LARGE");
+    assert_eq!(unpack_with(bomb.as_bytes(), &limits).unwrap_err().code(), "ERR_RECORDING_TOO_LARGE");
 }
 
 /// Proves REC-30, REC-18: every door accepts bare, envelope, and the packed form of either, and a byte order
@@ -215,9 +238,19 @@ fn recorded_events_decode_on_demand() {
 /// Proves OBS-187: no text makes opening panic.
 #[test]
 fn hostile_texts_are_refused_or_opened() {
-    let whole = text();
+    let plain = text();
+    let packed =
+        pack(text().replace(r#""newer":1"#, &format!(r#""newer":{plain},"again":{plain}"#)).as_bytes());
+    for whole in [plain, packed.unwrap(), recording().to_packed().unwrap()] {
+        damaged_everywhere(&whole);
+    }
+}
+
+fn damaged_everywhere(whole: &str) {
     for at in (0..whole.len()).step_by(7) {
-        for replacement in ["", "}", "\"", "[", "{\"$af:ref\":0}", "null", "9"] {
+        for replacement in
+            ["", "}", "\"", "[", "{\"$af:ref\":0}", "{\"$af:list\":[0,1]}", "{\"$af:esc\":{", "null", "9"]
+        {
             let hostile = format!("{}{replacement}{}", &whole[..at], &whole[at + 1..]);
             if let Ok(opened) = Recording::open(hostile.as_bytes()) {
                 let _ = opened.recording().to_json();
