@@ -13,7 +13,7 @@ use agentfootprint::record::{OpenRecording, Recording, unpack_with};
 use clap::ValueEnum;
 
 use crate::input::{Format, Input, Kind, detect, limit_words, read, recording, with_events};
-use crate::out::{Answer, Failure, write};
+use crate::out::{Answer, Failure, save, write};
 
 pub(crate) fn open(input: &Input) -> Result<ExitCode, Failure> {
     let kind = detect(&input.file, input.reading())?;
@@ -185,7 +185,7 @@ fn limits(input: &Input) -> OpenLimits {
 }
 
 pub(crate) fn pack(input: &Input) -> Result<ExitCode, Failure> {
-    use agentfootprint::record::pack;
+    use agentfootprint::record::{compress, pack};
     let bytes = read(&input.file, input.max_bytes)?;
     let unusable = |error: agentfootprint::record::RecordingError| {
         Failure::unusable(format!("{}: {error}", input.file.display()))
@@ -200,7 +200,12 @@ pub(crate) fn pack(input: &Input) -> Result<ExitCode, Failure> {
             input.file.display()
         )));
     }
-    write(input, &format!("{packed}\n"))?;
+    match &input.out {
+        Some(path) if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz")) => {
+            save(path, &compress(&packed))?;
+        }
+        _ => write(input, &format!("{packed}\n"))?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -175,6 +175,14 @@ impl RecordingEnvelope {
         text
     }
 
+    /// The envelope as a file should hold it: plain up to [`PLAIN_FILE_BYTES`](super::PLAIN_FILE_BYTES), else packed.
+    ///
+    /// # Errors
+    /// As [`RecordingEnvelope::to_packed`].
+    pub fn to_file_json(&self) -> Result<String, RecordingError> {
+        Packed::of(|sink| self.write_to(sink))?.into_file(|| self.to_json())
+    }
+
     /// The envelope in packed form (REC-15).
     ///
     /// # Errors

@@ -31,6 +31,12 @@ pub enum RecordingError {
         /// Where it ends.
         offset: usize,
     },
+    /// A compressed file that cannot be decompressed.
+    #[error("the file is compressed and damaged ({problem}): copy it again, or record the run again")]
+    DamagedCompression {
+        /// What is wrong.
+        problem: String,
+    },
     /// The text is not JSON.
     #[error("not a recording: {problem} (a recording is one JSON object)")]
     NotJson {
@@ -129,6 +135,7 @@ impl RecordingError {
             Self::Unavailable { .. } => "ERR_RECORDING_UNAVAILABLE",
             Self::Truncated { .. }
             | Self::NotJson { .. }
+            | Self::DamagedCompression { .. }
             | Self::Foreign { .. }
             | Self::UnknownFormat { .. } => "ERR_OPEN_RECORDING",
             Self::Open(OpenRecordingError::RecordingTooLarge { .. }) => "ERR_RECORDING_TOO_LARGE",

@@ -6,6 +6,7 @@
 //! | write it | [`Recording::write_io`], [`Recording::to_json`], [`Recording::write_file`] |
 //! | take the floats out | [`Recording::with_embeddings_summarised`], [`summarise_embeddings`] (REC-10) |
 //! | pack and unpack | [`Recording::to_packed`], [`pack`], [`unpack`] (REC-15…18) |
+//! | compress | [`Recording::to_compressed`], [`compress`], [`decompress`] (REC-18) |
 //! | archive it with the facts of its run | [`RecordingEnvelope::seal`], [`RunFactsStated`] (REC-20…24) |
 //! | file it | [`FileRecordingSink`], [`save_atomically`], [`check_recording_id`] (REC-25, REC-26) |
 //! | open any of these | [`Recording::open`], [`OpenRecording`], [`Limit`] (REC-30) |
@@ -13,6 +14,7 @@
 //!
 //! Nothing here recurses over the execution tree, which nests as deep as the run was long.
 
+mod compressed;
 mod document;
 mod embedding;
 mod envelope;
@@ -26,6 +28,7 @@ mod packed;
 mod pretty;
 mod run_id;
 
+pub use compressed::{compress, decompress};
 pub use document::{PLAIN_FILE_BYTES, Recording};
 pub use embedding::summarise_embeddings;
 pub use envelope::{

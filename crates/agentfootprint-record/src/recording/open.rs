@@ -5,6 +5,7 @@ use footprint::snapshot::{OpenLimits, OpenRecordingError, read_snapshot_from};
 use footprint::structure::Structure;
 use footprint::value::{Object, Str, Value};
 
+use super::compressed::decompress;
 use super::envelope::{ENVELOPE_FORMAT, EnvelopeHeader};
 use super::limits::{Limit, limits_of};
 use super::packed::{self, PACKED_FORMAT_FAMILY};
@@ -72,7 +73,8 @@ impl From<Recording> for OpenRecording {
 const MAX_LAYERS: usize = 4;
 
 pub(super) fn open(bytes: &[u8], limits: &OpenLimits) -> Result<OpenRecording, RecordingError> {
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let bytes = decompress(bytes, limits)?;
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     if text.len() > limits.max_bytes {
         return Err(too_large(limits, text.len() as u64));
     }
@@ -82,7 +84,7 @@ pub(super) fn open(bytes: &[u8], limits: &OpenLimits) -> Result<OpenRecording, R
     Ok(OpenRecording { recording, header: opening.header, form: opening.form, limits })
 }
 
-fn too_large(limits: &OpenLimits, actual: u64) -> RecordingError {
+pub(super) fn too_large(limits: &OpenLimits, actual: u64) -> RecordingError {
     OpenRecordingError::RecordingTooLarge {
         limit: format!("max_bytes {}", limits.max_bytes),
         actual: format!("{actual} bytes"),

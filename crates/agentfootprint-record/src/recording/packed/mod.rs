@@ -30,6 +30,7 @@ use footprint::snapshot::OpenLimits;
 pub(super) use sink::PackSink;
 
 use super::RecordingError;
+use super::compressed::decompress;
 use super::open::json_error;
 
 /// The format id of the packed form.
@@ -147,6 +148,7 @@ pub fn unpack(text: &[u8]) -> Result<String, RecordingError> {
 /// # Errors
 /// As [`unpack`].
 pub fn unpack_with(text: &[u8], limits: &OpenLimits) -> Result<String, RecordingError> {
+    let text = &*decompress(text, limits)?;
     let mut plain = String::new();
     let mut out = JsonWriter::new(&mut plain);
     match opened(text, limits)? {

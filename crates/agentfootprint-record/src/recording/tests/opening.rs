@@ -197,6 +197,70 @@ fn every_form_opens() {
     }
 }
 
+/// Proves REC-18, REC-158: gzip is known by its first bytes, inflated within limits, and damage is one sentence.
+#[test]
+fn compressed_recordings_open() {
+    let plain = recording().to_json();
+    for bytes in [compress(&plain), recording().to_compressed().unwrap()] {
+        assert_eq!(Recording::open(&bytes).unwrap().recording().to_json(), plain);
+        assert_eq!(unpack(&bytes).unwrap(), plain);
+        let limits = OpenLimits { max_bytes: 100, ..OpenLimits::default() };
+        assert_eq!(Recording::open_with(&bytes, &limits).unwrap_err().code(), "ERR_RECORDING_TOO_LARGE");
+        for cut in [2, 12, bytes.len() / 2, bytes.len() - 1] {
+            let error = Recording::open(&bytes[..cut]).unwrap_err();
+            assert!(error.to_string().contains("cut off"), "{cut}: {error}");
+        }
+        for at in [3, 15, bytes.len() / 2, bytes.len() - 6] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x5a;
+            if let Err(error) = Recording::open(&damaged) {
+                assert!(error.code().starts_with("ERR_") && !error.to_string().contains('\n'));
+            }
+        }
+    }
+    let mut damaged = compress(&plain);
+    let end = damaged.len();
+    damaged[end - 6] ^= 1;
+    assert!(Recording::open(&damaged).unwrap_err().to_string().contains("compressed and damaged"));
+    // A bomb of zeros stops at the limit.
+    let bomb = compress(&"0".repeat(20 << 20));
+    let limits = OpenLimits { max_bytes: 1 << 20, ..OpenLimits::default() };
+    assert!(bomb.len() < 200_000);
+    assert_eq!(Recording::open_with(&bomb, &limits).unwrap_err().code(), "ERR_RECORDING_TOO_LARGE");
+}
+
+/// Proves REC-18, REC-25: a recording that would be too long plain is filed packed, and opens the same.
+#[test]
+fn long_recordings_are_filed_packed() {
+    let mut long = recording();
+    let row = value!({ "type": "x", "payload": { "text": (Value::from("long ".repeat(40_000))) } });
+    long.events = Some((0..200).map(|_| RecordedEvent::from(row.clone())).collect());
+    let mut bytes = Vec::new();
+    long.write_file(&mut bytes).unwrap();
+    assert!(
+        bytes.starts_with(format!(r#"{{"format":"{PACKED_FORMAT}""#).as_bytes()) && bytes.len() < 1 << 20
+    );
+    assert_eq!(String::from_utf8(bytes.clone()).unwrap(), long.to_file_json().unwrap());
+    let opened = Recording::open(&bytes).unwrap();
+    assert!(opened.form().packed);
+    assert_eq!(opened.recording().events().last(), long.events().last());
+    let mut short = Vec::new();
+    recording().write_file(&mut short).unwrap();
+    assert_eq!(short, recording().to_json().into_bytes());
+
+    let facts = RunFactsStated::new(true, PrivacyMode::Full)
+        .dropped_events(0)
+        .run_id("run-1-1")
+        .started_at(StatedTime::Ms(0));
+    let envelope = RecordingEnvelope::seal(long, &facts).unwrap();
+    let directory = std::env::temp_dir().join(format!("agentfootprint-record-long-{}", std::process::id()));
+    FileRecordingSink::new(&directory).unwrap().file(&envelope).unwrap();
+    let bytes = std::fs::read(directory.join("run-1-1.json")).unwrap();
+    std::fs::remove_dir_all(directory).unwrap();
+    assert_eq!(String::from_utf8(bytes.clone()).unwrap(), envelope.to_packed().unwrap());
+    assert_eq!(Recording::open(&bytes).unwrap().header(), Some(&envelope.header));
+}
+
 /// Proves OBS-204, ENG-164: a run of 10 000 steps is opened, packed, unpacked and written without recursion.
 #[test]
 fn depth_costs_no_stack() {

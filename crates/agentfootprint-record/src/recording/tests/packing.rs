@@ -282,7 +282,8 @@ proptest! {
             let text = value!({ "format": format, "values": (values.clone()),
                 "recording": { "snapshot": snapshot, "events": [(value.clone())] } }).to_string();
             let opened = Recording::open(text.as_bytes());
-            prop_assert_eq!(unpacked.is_ok(), opened.is_ok(), "{:?} {:?}", unpacked, opened);
+            // Who reads values reads all of a list that another begins as, damage behind the items taken included.
+            prop_assert!(unpacked.is_ok() || opened.is_err(), "{:?} {:?}", unpacked, opened);
             if let (Ok(unpacked), Ok(opened)) = (unpacked, opened) {
                 let event = opened.recording().events()[0].to_value();
                 prop_assert_eq!(Value::from(vec![event]), unpacked.parse::<Value>().unwrap());
