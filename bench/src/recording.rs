@@ -74,6 +74,8 @@ pub(crate) async fn rows(only: Option<&str>) -> Result<Vec<Value>, String> {
     let (pack_ms, packed) = timed(|| recording.to_packed().map_err(|error| error.to_string()))?;
     let (open_packed_ms, _) =
         timed(|| Recording::open(packed.as_bytes()).map_err(|error| error.to_string()))?;
+    let (compress_ms, compressed) = timed(|| recording.to_compressed().map_err(|error| error.to_string()))?;
+    let (open_compressed_ms, _) = timed(|| Recording::open(&compressed).map_err(|error| error.to_string()))?;
     let (why_ms, _) = timed(|| Ok(why::answer(&opened).to_string()))?;
     let (tools_ms, _) = timed(|| {
         let tools = TraceTools::new(opened.clone());
@@ -93,12 +95,17 @@ pub(crate) async fn rows(only: Option<&str>) -> Result<Vec<Value>, String> {
             "recording-size",
             run_ms,
             json!({
-                "saidBytes": said, "plainBytes": bytes.len(), "packedBytes": packed.len(),
-                "packedPerSaid": packed.len() as f64 / said as f64, "plainPerSaid": bytes.len() as f64 / said as f64,
+                "saidBytes": said, "savedBytes": bytes.len(), "packedBytes": packed.len(),
+                "compressedBytes": compressed.len(), "compressedPerSaid": compressed.len() as f64 / said as f64,
+                "packedPerSaid": packed.len() as f64 / said as f64,
             }),
         ),
-        row("recording-save", save_ms, json!({ "packMs": pack_ms })),
-        row("recording-open", open_ms, json!({ "openPackedMs": open_packed_ms })),
+        row("recording-save", save_ms, json!({ "packMs": pack_ms, "compressMs": compress_ms })),
+        row(
+            "recording-open",
+            open_ms,
+            json!({ "openPackedMs": open_packed_ms, "openCompressedMs": open_compressed_ms }),
+        ),
         row("recording-why", why_ms, json!({})),
         row("recording-toolpack", tools_ms, json!({})),
     ])

@@ -5,7 +5,7 @@ import { Subject } from "./lens.ts";
 import { watch } from "./model/live.ts";
 import type { Opened } from "./model/parse.ts";
 import { Recording } from "./model/recording.ts";
-import { embeddedText, fetchText, findSource, open, ownAddress, sentence } from "./source.ts";
+import { embeddedText, fetchText, findSource, open, ownAddress, sentence, textOf } from "./source.ts";
 import { useTheme } from "./useTheme.ts";
 import { OpenPage } from "./views/OpenPage.tsx";
 import { Workspace } from "./Workspace.tsx";
@@ -78,7 +78,7 @@ export function App() {
       setProblem("");
       later(async () => {
         try {
-          take(open(await file.text()), file.name);
+          take(open(await textOf(file)), file.name);
         } catch (error) {
           setSubject(undefined);
           throw error;
@@ -95,7 +95,7 @@ export function App() {
   const pick = useCallback(() => picker.current?.click(), []);
   return (
     <div className="app" onDragOver={(drag) => { drag.preventDefault(); setDragging(true); }} onDragLeave={() => setDragging(false)} onDrop={onDrop}>
-      <input ref={picker} type="file" accept=".json,.ndjson,application/json" hidden data-testid="file" onChange={(change) => { openFile(change.target.files?.[0]); change.target.value = ""; }} />
+      <input ref={picker} type="file" accept=".json,.ndjson,.gz,application/json" hidden data-testid="file" onChange={(change) => { openFile(change.target.files?.[0]); change.target.value = ""; }} />
       {subject ? (
         <Workspace subject={subject} name={name} live={live} onOpen={pick} theme={theme} setTheme={setTheme} />
       ) : (

@@ -39,7 +39,33 @@ export function ownAddress(url: string): URL {
 export async function fetchText(url: string): Promise<string> {
   const answer = await fetch(ownAddress(url));
   if (!answer.ok) throw new OpenError(`The recording could not be loaded: the server answered with status ${answer.status}.`);
-  return answer.text();
+  return textOf(await answer.blob());
+}
+
+/** Longer texts cannot be one string. */
+const MAX_TEXT = 512 * 1024 * 1024;
+
+/** The text of a file; of a gzip file, what is in it. */
+export async function textOf(file: Blob): Promise<string> {
+  const [first, second] = new Uint8Array(await file.slice(0, 2).arrayBuffer());
+  if (first !== 0x1f || second !== 0x8b) return file.text();
+  const decoder = new TextDecoder();
+  const parts: string[] = [];
+  let size = 0;
+  const reader = file.stream().pipeThrough(new DecompressionStream("gzip")).getReader();
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      size += read.value.byteLength;
+      if (size > MAX_TEXT) throw new OpenError("This file holds more text than a page can; ask the command line.");
+      parts.push(decoder.decode(read.value, { stream: true }));
+    }
+  } catch (error) {
+    if (error instanceof OpenError) throw error;
+    throw new OpenError("This file is compressed and damaged or cut off: copy it again.");
+  } finally {
+    void reader.cancel().catch(() => undefined);
+  }
+  return parts.join("") + decoder.decode();
 }
 
 /** One sentence for whatever went wrong. */

@@ -73,6 +73,41 @@ describe("the packed form", () => {
     const opened = openText(packed([], { snapshot: { commitLog: [], executionTree: {}, x: { "$af:esc": { "$af:ref": 0 } } }, events: [] }));
     expect(opened.snapshot["x"]).toEqual({ "$af:ref": 0 });
   });
+  const packed2 = (values: unknown[], events: unknown): string =>
+    JSON.stringify({ format: "agentfootprint.recording.packed.v2", values, recording: { snapshot: { commitLog: [], executionTree: {} }, events } });
+  const list = (base: number, take: number, ...tail: unknown[]): unknown => ({ "$af:list": [base, take, ...tail] });
+  const ref = (n: number): unknown => ({ "$af:ref": n });
+  it("puts together lists that begin as others, wherever their bases stand", () => {
+    const values = [list(1, 3, { b: ref(2) }), list(2, 2, "x"), [1, 2, 3], ref(0), list(0, 0)];
+    const opened = openText(packed2(values, [{ type: "x", a: ref(0), b: ref(3), c: list(3, 4, ref(4)), d: ref(1) }]));
+    const [event] = opened.events as Record<string, unknown>[];
+    expect(event).toEqual({ type: "x", a: [1, 2, "x", { b: [1, 2, 3] }], b: [1, 2, "x", { b: [1, 2, 3] }], c: [1, 2, "x", { b: [1, 2, 3] }, []], d: [1, 2, "x"] });
+    expect(event!["a"]).toBe(event!["b"]);
+  });
+  it("escapes the keys of one map, and reads what stands in it as usual", () => {
+    const opened = openText(packed2(["s"], [{ type: "x", a: { "$af:esc": { "$af:ref": 9, b: ref(0) } } }]));
+    expect(opened.events[0]).toEqual({ type: "x", a: { "$af:ref": 9, b: "s" } });
+  });
+  it("takes no escaped map of the pool for a pointer", () => {
+    for (const version of ["v1", "v2"]) {
+      const text = packed2([{ "$af:esc": { "$af:ref": 1 } }, "s"], [{ type: "x", a: ref(0) }]).replace("packed.v2", `packed.${version}`);
+      expect(openText(text).events[0]).toEqual({ type: "x", a: { "$af:ref": 1 } });
+    }
+  });
+  it("refuses damaged lists by number", () => {
+    expect(said(packed2([[1]], [list(1, 0)]))).toMatch(/value 1, but it holds 1/);
+    expect(said(packed2([[1]], [list(0, 2)]))).toMatch(/takes 2 items of value 0, which has 1/);
+    expect(said(packed2([[1]], [list(0, -1)]))).toMatch(/takes -1 items of value 0/);
+    expect(said(packed2([{}], [list(0, 0)]))).toMatch(/value 0, which is no list/);
+    expect(said(packed2([list(1, 0), list(0, 0)], []))).toMatch(/contains itself/);
+    expect(said(packed2(["s"], [{ "$af:list": 7 }]))).toMatch(/value undefined/);
+  });
+  it("opens a chain of lists as long as a long run", () => {
+    const values: unknown[] = [[0]];
+    for (let i = 0; i < 3_000; i++) values.push(list(i, i + 1, i + 1));
+    const opened = openText(packed2(values, [{ type: "x", all: ref(3_000) }]));
+    expect((opened.events[0] as { all: unknown[] }).all).toHaveLength(3_001);
+  });
   it("refuses a reference out of range and a value that contains itself", () => {
     expect(said(packed([], { snapshot: { "$af:ref": 4 } }))).toMatch(/value 4, but it holds 0/);
     expect(said(packed([[{ "$af:ref": 1 }], [{ "$af:ref": 0 }]], {}))).toMatch(/contains itself/);

@@ -1,5 +1,6 @@
 //! What a file is (REC-158), and reading it.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use agentfootprint::debug::report::open_bug_report;
 use agentfootprint::footprint::json::JsonReader;
 use agentfootprint::footprint::snapshot::OpenLimits;
 use agentfootprint::footprint::value::Value;
-use agentfootprint::record::{OpenRecording, RecordedEvent, Recording, RecordingError};
+use agentfootprint::record::{OpenRecording, RecordedEvent, Recording, RecordingError, decompress};
 use clap::{Args, ValueEnum};
 
 use crate::out::Failure;
@@ -99,7 +100,7 @@ impl Kind {
     }
 }
 
-/// Reads a file as it is.
+/// Reads a file as it is; a compressed one as what is in it.
 pub(crate) fn read(file: &Path, max_bytes: Option<usize>) -> Result<Vec<u8>, Failure> {
     let max = max_bytes.unwrap_or(OpenLimits::default().max_bytes);
     let bound = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
@@ -118,7 +119,14 @@ pub(crate) fn read(file: &Path, max_bytes: Option<usize>) -> Result<Vec<u8>, Fai
             "{} has more than {max} bytes; raise --max-bytes to read it",
             file.display()
         ))),
-        Ok(_) => Ok(bytes),
+        Ok(_) => {
+            let limits = OpenLimits { max_bytes: max, ..OpenLimits::default() };
+            match decompress(&bytes, &limits) {
+                Ok(Cow::Borrowed(_)) => Ok(bytes),
+                Ok(Cow::Owned(content)) => Ok(content),
+                Err(error) => Err(Failure::unusable(format!("{}: {error}", file.display()))),
+            }
+        }
     }
 }
 

@@ -166,7 +166,7 @@ enum Command {
         #[arg(long)]
         strict: bool,
     },
-    /// Writes what occurs several times once. Round-trip checked.
+    /// Writes what occurs several times once; compressed too if --out ends in .gz. Round-trip checked.
     Pack {
         #[command(flatten)]
         input: Input,

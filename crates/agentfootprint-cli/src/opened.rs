@@ -7,12 +7,13 @@ use agentfootprint::debug::loops::{Pass, passes};
 use agentfootprint::debug::mermaid::{MermaidView, mermaid as draw};
 use agentfootprint::debug::toolpack::{TraceTools, limit_sentence};
 use agentfootprint::debug::{excerpt, plain};
+use agentfootprint::footprint::snapshot::OpenLimits;
 use agentfootprint::footprint::value::{Object, Value};
-use agentfootprint::record::{OpenRecording, Recording};
+use agentfootprint::record::{OpenRecording, Recording, unpack_with};
 use clap::ValueEnum;
 
 use crate::input::{Format, Input, Kind, detect, limit_words, read, recording, with_events};
-use crate::out::{Answer, Failure, write};
+use crate::out::{Answer, Failure, save, write};
 
 pub(crate) fn open(input: &Input) -> Result<ExitCode, Failure> {
     let kind = detect(&input.file, input.reading())?;
@@ -177,22 +178,34 @@ pub(crate) fn mermaid(input: &Input, view: DrawnView, collapse: bool) -> Result<
     Ok(ExitCode::SUCCESS)
 }
 
+/// The limits of a file, which also bound the text that a packed one stands for.
+fn limits(input: &Input) -> OpenLimits {
+    let defaults = OpenLimits::default();
+    OpenLimits { max_bytes: input.max_bytes.unwrap_or(defaults.max_bytes), ..defaults }
+}
+
 pub(crate) fn pack(input: &Input) -> Result<ExitCode, Failure> {
-    use agentfootprint::record::{pack, unpack};
+    use agentfootprint::record::{compress, pack};
     let bytes = read(&input.file, input.max_bytes)?;
     let unusable = |error: agentfootprint::record::RecordingError| {
         Failure::unusable(format!("{}: {error}", input.file.display()))
     };
-    Recording::open(&bytes).map_err(unusable)?;
-    let plain = unpack(&bytes).map_err(unusable)?;
+    let limits = limits(input);
+    Recording::open_with(&bytes, &limits).map_err(unusable)?;
+    let plain = unpack_with(&bytes, &limits).map_err(unusable)?;
     let packed = pack(plain.as_bytes()).map_err(unusable)?;
-    if unpack(packed.as_bytes()).map_err(unusable)? != plain {
+    if unpack_with(packed.as_bytes(), &limits).map_err(unusable)? != plain {
         return Err(Failure::failed(format!(
             "{}: packing would lose something, so nothing was written",
             input.file.display()
         )));
     }
-    write(input, &format!("{packed}\n"))?;
+    match &input.out {
+        Some(path) if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz")) => {
+            save(path, &compress(&packed))?;
+        }
+        _ => write(input, &format!("{packed}\n"))?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -201,8 +214,9 @@ pub(crate) fn unpack(input: &Input) -> Result<ExitCode, Failure> {
     let unusable = |error: agentfootprint::record::RecordingError| {
         Failure::unusable(format!("{}: {error}", input.file.display()))
     };
-    Recording::open(&bytes).map_err(unusable)?;
-    let text = agentfootprint::record::unpack(&bytes).map_err(unusable)?;
+    let limits = limits(input);
+    Recording::open_with(&bytes, &limits).map_err(unusable)?;
+    let text = unpack_with(&bytes, &limits).map_err(unusable)?;
     write(input, &format!("{text}\n"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -61,7 +61,7 @@ impl Site {
         };
         Self {
             page: Bytes::from_static(page.as_bytes()),
-            recording: Bytes::from(recording.to_json()),
+            recording: Bytes::from(recording.to_file_json().unwrap_or_else(|_| recording.to_json())),
             events: recording.events().iter().enumerate().map(message).collect(),
         }
     }

@@ -63,9 +63,11 @@ pub(crate) fn of(input: &crate::input::Input) -> Result<ExitCode, Failure> {
 
 /// The page with the recording inside; nothing in it can end the element, and the page can reach nothing.
 fn page(opened: &OpenRecording) -> Result<String, Failure> {
+    // Plain or, when the run was long, packed: the page reads both.
     let json = opened
         .recording()
-        .to_json()
+        .to_file_json()
+        .map_err(|error| Failure::unusable(error.to_string()))?
         .replace('<', "\\u003c")
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029");

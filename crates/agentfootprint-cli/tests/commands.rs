@@ -107,7 +107,7 @@ fn a_file_is_recognised_by_what_is_in_it() {
     };
     let packed = folder.path().join("packed").to_str().unwrap().to_owned();
     out(&["pack", "FILE", "--out", &packed]);
-    assert!(text_of(Path::new(&packed)).starts_with("{\"format\":\"agentfootprint.recording.packed.v1\""));
+    assert!(text_of(Path::new(&packed)).starts_with("{\"format\":\"agentfootprint.recording.packed.v2\""));
     assert!(out(&["open", &packed]).contains("a packed recording"));
     let plain: Value = serde_json::from_str(&out(&["unpack", &packed])).unwrap();
     assert_eq!(plain, serde_json::from_str::<Value>(&text_of(&fixture())).unwrap());

@@ -2,7 +2,7 @@
 
 import { type Json, type Obj, arr, at, get, isObj, num, str } from "./json.ts";
 import { OpenError } from "./open-error.ts";
-import { PACKED, unpack } from "./unpack.ts";
+import { isPacked, unpack } from "./unpack.ts";
 
 export { OpenError } from "./open-error.ts";
 
@@ -50,7 +50,7 @@ export function openValue(document: Json): Opened {
   for (let layer = 0; layer < 3 && isObj(value); layer++) {
     const format: string = str(get(value, "format"));
     if (format === "") break;
-    if (format === PACKED) {
+    if (isPacked(format)) {
       value = unpack(value);
       packed = true;
     } else if (format === ENVELOPE) {

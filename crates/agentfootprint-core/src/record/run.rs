@@ -198,12 +198,25 @@ impl<T> RecordedRun<T> {
 
     /// Writes the recording as JSON. The file is whole or it is not there: a crash leaves what was there before.
     ///
+    /// It is plain JSON as long as that is at most 32 MiB ([`PLAIN_FILE_BYTES`]); a longer recording is written in packed
+    /// form, where what the steps repeat stands once. A path that ends in `.gz` gets the packed form compressed, whatever
+    /// its size. [`Recording::open`], the command line and the viewer read all of them.
+    ///
+    /// [`PLAIN_FILE_BYTES`]: agentfootprint_record::recording::PLAIN_FILE_BYTES
+    ///
     /// # Errors
     /// [`SaveError`] names the file and what stood in the way.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveError> {
         let path = path.as_ref();
-        save_atomically(path, |out| self.recording().write_io(out))
-            .map_err(|source| SaveError { path: path.to_path_buf(), source })
+        let compressed = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+        let write = |out: &mut dyn io::Write| match compressed {
+            true => {
+                let bytes = self.recording().to_compressed().map_err(io::Error::other)?;
+                out.write_all(&bytes)
+            }
+            false => self.recording().write_file(out),
+        };
+        save_atomically(path, write).map_err(|source| SaveError { path: path.to_path_buf(), source })
     }
 }
 

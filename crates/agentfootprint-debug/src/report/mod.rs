@@ -231,9 +231,10 @@ fn evidence(opened: &OpenRecording) -> (&'static str, String) {
     match opened.header() {
         Some(header) => {
             let envelope = RecordingEnvelope { header: header.clone(), recording: recording.clone() };
-            ("envelope.json", envelope.to_json())
+            // One that cannot be packed is still evidence.
+            ("envelope.json", envelope.to_file_json().unwrap_or_else(|_| envelope.to_json()))
         }
-        None => ("recording.json", recording.to_json()),
+        None => ("recording.json", recording.to_file_json().unwrap_or_else(|_| recording.to_json())),
     }
 }
 

@@ -5,6 +5,8 @@ use footprint::snapshot::{OpenLimits, Snapshot, write_snapshot};
 use footprint::structure::Structure;
 use footprint::value::Str;
 
+use super::compressed::compress;
+use super::packed::PackSink;
 use super::{OpenRecording, RecordedEvent, RecordingError, open, packed};
 
 /// The recording of one run: `{snapshot, events, structure}` (REC §1), everything that is needed to ask
@@ -84,7 +86,7 @@ impl Recording {
             sink.put(",");
             JsonWriter::new(&mut sink).string(key);
             sink.put(":");
-            sink.put(json);
+            JsonWriter::new(&mut sink).raw(json);
         }
         sink.put("}");
     }
@@ -107,13 +109,97 @@ impl Recording {
         text
     }
 
-    /// The recording in packed form (REC-15): what occurs several times is written once.
+    /// The recording in packed form (REC-15): what occurs several times is written once. What is shared in memory is
+    /// not looked at twice, so this costs what the run newly said and not what it repeated.
     ///
     /// # Errors
     /// [`RecordingError::NotJson`] when an unknown member is not JSON.
     pub fn to_packed(&self) -> Result<String, RecordingError> {
-        packed::pack(self.to_json().as_bytes())
+        Packed::of(|sink| self.write_to(sink))?.into_text(|| self.to_json())
     }
+
+    /// The recording in packed form, compressed into a gzip file: about a twentieth of the size again, for the time it takes to
+    /// compress. [`Recording::open`] knows it by its first bytes.
+    ///
+    /// # Errors
+    /// As [`Recording::to_packed`].
+    pub fn to_compressed(&self) -> Result<Vec<u8>, RecordingError> {
+        Ok(compress(&self.to_packed()?))
+    }
+
+    /// The recording as [`Recording::write_file`] writes it.
+    ///
+    /// # Errors
+    /// As [`Recording::to_packed`].
+    pub fn to_file_json(&self) -> Result<String, RecordingError> {
+        Packed::of(|sink| self.write_to(sink))?.into_file(|| self.to_json())
+    }
+
+    /// Writes the recording as a file should hold it: plain JSON that every reader knows, as long as that has at most
+    /// [`PLAIN_FILE_BYTES`]; packed when it would be longer, because each step of a long run repeats the conversation
+    /// and plain files of gigabytes serve nobody (REC-18).
+    ///
+    /// # Errors
+    /// Whatever `out` reports; [`io::ErrorKind::InvalidData`] when an unknown member is not JSON.
+    pub fn write_file(&self, out: impl io::Write) -> io::Result<()> {
+        let packed = Packed::of(|sink| self.write_to(sink)).map_err(invalid)?;
+        write_either(packed, out, || self.to_json(), |out| self.write_io(out))
+    }
+}
+
+/// Plain JSON up to this many bytes is filed as it is; what would be longer is packed.
+pub const PLAIN_FILE_BYTES: u64 = 32 << 20;
+
+/// The largest recording that is packed from its whole text, where that cannot be avoided.
+const MAX_TEXT_TO_PACK: u64 = 512 << 20;
+
+/// Something packed, and how long it would be without.
+pub(super) struct Packed {
+    text: Option<String>,
+    plain_bytes: u64,
+}
+
+impl Packed {
+    /// What this writes, packed.
+    pub(super) fn of(write: impl FnOnce(&mut PackSink)) -> Result<Self, RecordingError> {
+        let mut sink = PackSink::default();
+        write(&mut sink);
+        let plain_bytes = sink.plain_bytes();
+        Ok(Self { text: sink.finish()?, plain_bytes })
+    }
+
+    /// The plain text if it is short enough, else the packed one.
+    pub(super) fn into_file(self, plain: impl FnOnce() -> String) -> Result<String, RecordingError> {
+        if self.plain_bytes <= PLAIN_FILE_BYTES { Ok(plain()) } else { self.into_text(plain) }
+    }
+
+    /// The packed text, made from the plain one if it must.
+    pub(super) fn into_text(self, plain: impl FnOnce() -> String) -> Result<String, RecordingError> {
+        match self.text {
+            Some(text) => Ok(text),
+            None if self.plain_bytes <= MAX_TEXT_TO_PACK => packed::pack(plain().as_bytes()),
+            None => Err(RecordingError::MaxBytes { size: self.plain_bytes, cap: MAX_TEXT_TO_PACK }),
+        }
+    }
+}
+
+fn invalid(error: RecordingError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+/// Writes the plain form if it is short enough, else the packed one.
+pub(super) fn write_either<W: io::Write>(
+    packed: Packed,
+    mut out: W,
+    plain: impl FnOnce() -> String,
+    write_plain: impl FnOnce(W) -> io::Result<()>,
+) -> io::Result<()> {
+    if packed.plain_bytes <= PLAIN_FILE_BYTES {
+        return write_plain(out);
+    }
+    let text = packed.into_text(plain).map_err(invalid)?;
+    out.write_all(text.as_bytes())?;
+    out.flush()
 }
 
 /// A JSON sink over [`io::Write`]: buffers, and keeps the first error.

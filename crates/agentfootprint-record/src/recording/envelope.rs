@@ -1,7 +1,8 @@
 use footprint::json::{JsonSink, JsonWriter};
 use footprint::value::{Object, Str, Value};
 
-use super::Recording;
+use super::document::Packed;
+use super::{Recording, RecordingError};
 use crate::events::field::{Field, Misfit};
 use crate::events::record::{optional, record, required};
 use crate::word::words;
@@ -172,5 +173,21 @@ impl RecordingEnvelope {
         let mut text = String::new();
         self.write_to(&mut text);
         text
+    }
+
+    /// The envelope as a file should hold it: plain up to [`PLAIN_FILE_BYTES`](super::PLAIN_FILE_BYTES), else packed.
+    ///
+    /// # Errors
+    /// As [`RecordingEnvelope::to_packed`].
+    pub fn to_file_json(&self) -> Result<String, RecordingError> {
+        Packed::of(|sink| self.write_to(sink))?.into_file(|| self.to_json())
+    }
+
+    /// The envelope in packed form (REC-15).
+    ///
+    /// # Errors
+    /// [`RecordingError::NotJson`] when an unknown member of the recording is not JSON.
+    pub fn to_packed(&self) -> Result<String, RecordingError> {
+        Packed::of(|sink| self.write_to(sink))?.into_text(|| self.to_json())
     }
 }

@@ -31,6 +31,12 @@ pub enum RecordingError {
         /// Where it ends.
         offset: usize,
     },
+    /// A compressed file that cannot be decompressed.
+    #[error("the file is compressed and damaged ({problem}): copy it again, or record the run again")]
+    DamagedCompression {
+        /// What is wrong.
+        problem: String,
+    },
     /// The text is not JSON.
     #[error("not a recording: {problem} (a recording is one JSON object)")]
     NotJson {
@@ -46,7 +52,7 @@ pub enum RecordingError {
     /// A format id this version does not know (REC-180).
     #[error(
         "unknown format `{format}`: this version opens `agentfootprint.recording.v1`, \
-         `agentfootprint.recording.packed.v1` and bare recordings"
+         `agentfootprint.recording.packed.v2`, `agentfootprint.recording.packed.v1` and bare recordings"
     )]
     UnknownFormat {
         /// The format id.
@@ -129,6 +135,7 @@ impl RecordingError {
             Self::Unavailable { .. } => "ERR_RECORDING_UNAVAILABLE",
             Self::Truncated { .. }
             | Self::NotJson { .. }
+            | Self::DamagedCompression { .. }
             | Self::Foreign { .. }
             | Self::UnknownFormat { .. } => "ERR_OPEN_RECORDING",
             Self::Open(OpenRecordingError::RecordingTooLarge { .. }) => "ERR_RECORDING_TOO_LARGE",

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use footprint::json::JsonSink;
 
-use super::document::IoSink;
+use super::document::{IoSink, Packed, write_either};
 use super::error::SinkConfigError;
 use super::pretty::Pretty;
 use super::{RecordingEnvelope, RecordingError};
@@ -114,6 +114,9 @@ pub struct Filed {
 
 /// A directory of recordings, one file `<runId>.json` each (REC-25). Writing the same run again replaces its
 /// file.
+///
+/// The file is plain, indented JSON as long as that is at most [`PLAIN_FILE_BYTES`](super::PLAIN_FILE_BYTES) before
+/// it is indented; a longer recording is filed in packed form (REC-18). Every reader of this project opens both.
 #[derive(Clone, Debug)]
 pub struct FileRecordingSink {
     directory: PathBuf,
@@ -151,11 +154,19 @@ impl FileRecordingSink {
         })?;
         check_recording_id(&run.run_id)?;
         let path = self.directory.join(format!("{}.json", run.run_id));
+        let packed = Packed::of(|sink| envelope.write_to(sink))?;
         save_atomically(&path, |file| {
-            let mut sink = Pretty::new(IoSink::new(file));
-            envelope.write_to(&mut sink);
-            sink.put("\n");
-            sink.into_inner().finish()
+            write_either(
+                packed,
+                file,
+                || envelope.to_json(),
+                |file| {
+                    let mut sink = Pretty::new(IoSink::new(file));
+                    envelope.write_to(&mut sink);
+                    sink.put("\n");
+                    sink.into_inner().finish()
+                },
+            )
         })
         .map_err(|error| RecordingError::io(&path, error))?;
         Ok(Filed { id: run.run_id.to_string(), uri: Some(format!("file://{}", path.display())) })

@@ -1,14 +1,15 @@
 use std::borrow::Cow;
 
-use footprint::json::{JsonError, JsonErrorKind, JsonReader, Limits, TokenKind};
-use footprint::snapshot::{OpenLimits, OpenRecordingError, read_snapshot};
+use footprint::json::{JsonError, JsonErrorKind, JsonReader, Limits, Pool, Raw, TokenKind};
+use footprint::snapshot::{OpenLimits, OpenRecordingError, read_snapshot_from};
 use footprint::structure::Structure;
 use footprint::value::{Object, Str, Value};
 
+use super::compressed::decompress;
 use super::envelope::{ENVELOPE_FORMAT, EnvelopeHeader};
 use super::limits::{Limit, limits_of};
-use super::packed::{Document, NodeId, PACKED_FORMAT_FAMILY};
-use super::{RecordedEvent, Recording, RecordingError};
+use super::packed::{self, PACKED_FORMAT_FAMILY};
+use super::{PackedRecordingError, RecordedEvent, Recording, RecordingError};
 
 /// How a recording stood in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,17 +73,18 @@ impl From<Recording> for OpenRecording {
 const MAX_LAYERS: usize = 4;
 
 pub(super) fn open(bytes: &[u8], limits: &OpenLimits) -> Result<OpenRecording, RecordingError> {
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let bytes = decompress(bytes, limits)?;
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     if text.len() > limits.max_bytes {
         return Err(too_large(limits, text.len() as u64));
     }
     let mut opening = Opening { limits, header: None, form: Form::default() };
-    let (recording, problem) = opening.layer(&Part::Text(text), 0)?;
+    let (recording, problem) = opening.layer(Part::whole(text), 0)?;
     let limits = limits_of(&recording, opening.header.as_ref(), problem);
     Ok(OpenRecording { recording, header: opening.header, form: opening.form, limits })
 }
 
-fn too_large(limits: &OpenLimits, actual: u64) -> RecordingError {
+pub(super) fn too_large(limits: &OpenLimits, actual: u64) -> RecordingError {
     OpenRecordingError::RecordingTooLarge {
         limit: format!("max_bytes {}", limits.max_bytes),
         actual: format!("{actual} bytes"),
@@ -90,88 +92,69 @@ fn too_large(limits: &OpenLimits, actual: u64) -> RecordingError {
     .into()
 }
 
-/// A part of the file: its text, or a node of an unpacked document.
-enum Part<'a> {
-    Text(&'a [u8]),
-    Node(&'a Document, NodeId),
+/// A part of the file where it stands, and the pool that pointers in it point into.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    raw: Raw<'a>,
+    pool: Option<&'a Pool>,
 }
 
 type Members<'a> = Vec<(Str, Part<'a>)>;
 
 impl<'a> Part<'a> {
-    fn text(&self, limits: &OpenLimits) -> Result<Cow<'a, [u8]>, RecordingError> {
-        match self {
-            Self::Text(text) => Ok(Cow::Borrowed(text)),
-            Self::Node(document, id) => {
-                let bytes = document.text_bytes(*id);
-                if usize::try_from(bytes).map_or(true, |bytes| bytes > limits.max_bytes) {
-                    return Err(too_large(limits, bytes));
-                }
-                Ok(Cow::Owned(document.text(*id).into_bytes()))
-            }
+    fn whole(text: &'a [u8]) -> Self {
+        Self { raw: Raw::of(text), pool: None }
+    }
+
+    fn reader(&self) -> JsonReader<'a> {
+        match self.pool {
+            Some(_) => JsonReader::of(&self.raw, self.pool),
+            None => JsonReader::new(self.raw.text()),
         }
+    }
+
+    /// The text, pointers followed.
+    fn text(&self, limits: &OpenLimits) -> Result<Cow<'a, [u8]>, RecordingError> {
+        let text = self.reader().text_of(&self.raw).map_err(json_error)?;
+        if text.len() > limits.max_bytes { Err(too_large(limits, text.len() as u64)) } else { Ok(text) }
     }
 
     /// The members of an object; `None` for anything else.
     fn members(&self) -> Result<Option<Members<'a>>, RecordingError> {
-        match self {
-            Self::Text(text) => text_members(text),
-            Self::Node(document, id) => Ok(document.members(*id).map(|members| {
-                members.into_iter().map(|(key, id)| (key, Part::Node(document, id))).collect()
-            })),
+        let mut reader = self.reader();
+        if reader.peek().map_err(json_error)? != TokenKind::Object {
+            return Ok(None);
         }
+        let mut members = Vec::new();
+        reader.begin_object().map_err(json_error)?;
+        while let Some(key) = reader.next_key().map_err(json_error)? {
+            let raw = reader.next_raw().map_err(json_error)?;
+            reader.skip_value().map_err(json_error)?;
+            members.push((key.into(), Part { raw, pool: self.pool }));
+        }
+        if self.pool.is_none() {
+            reader.finish().map_err(json_error)?;
+        }
+        Ok(Some(members))
     }
 
     fn value(&self) -> Result<Value, RecordingError> {
-        match self {
-            Self::Text(text) => JsonReader::new(text).read_value().map_err(json_error),
-            Self::Node(document, id) => document.value(*id).ok_or_else(too_deep),
-        }
+        self.reader().read_value().map_err(json_error)
     }
 
     /// The items of a list as values; `None` for anything else.
     fn items(&self) -> Result<Option<Vec<Value>>, RecordingError> {
-        match self {
-            Self::Text(text) => {
-                let mut reader = JsonReader::new(text);
-                if reader.peek().map_err(json_error)? != TokenKind::Array {
-                    return Ok(None);
-                }
-                let mut items = Vec::new();
-                reader.begin_array().map_err(json_error)?;
-                while reader.next_item().map_err(json_error)? {
-                    items.push(reader.read_value().map_err(json_error)?);
-                }
-                Ok(Some(items))
-            }
-            Self::Node(document, id) => document
-                .items(*id)
-                .map(|items| items.iter().map(|item| document.value(*item).ok_or_else(too_deep)).collect())
-                .transpose(),
+        let mut reader = self.reader();
+        if reader.peek().map_err(json_error)? != TokenKind::Array {
+            return Ok(None);
         }
+        let mut items = Vec::new();
+        reader.begin_array().map_err(json_error)?;
+        while reader.next_item().map_err(json_error)? {
+            items.push(reader.read_value().map_err(json_error)?);
+        }
+        Ok(Some(items))
     }
-}
-
-fn too_deep() -> RecordingError {
-    json_error(JsonError { offset: 0, kind: JsonErrorKind::TooDeep { limit: footprint::value::MAX_DEPTH } })
-}
-
-/// The members of a JSON object, each as the text it takes.
-fn text_members(text: &[u8]) -> Result<Option<Members<'_>>, RecordingError> {
-    let mut reader = JsonReader::new(text);
-    if reader.peek().map_err(json_error)? != TokenKind::Object {
-        return Ok(None);
-    }
-    let mut members = Vec::new();
-    reader.begin_object().map_err(json_error)?;
-    while let Some(key) = reader.next_key().map_err(json_error)? {
-        let start = reader.offset();
-        reader.skip_value().map_err(json_error)?;
-        let part = text.get(start..reader.offset()).unwrap_or_default().trim_ascii();
-        members.push((key.into(), Part::Text(part)));
-    }
-    reader.finish().map_err(json_error)?;
-    Ok(Some(members))
 }
 
 struct Opening<'l> {
@@ -185,7 +168,7 @@ type Read = (Recording, Option<String>);
 
 impl Opening<'_> {
     /// Opens whatever this part is, by its `format` and else by its parts (REC-30).
-    fn layer(&mut self, part: &Part<'_>, depth: usize) -> Result<Read, RecordingError> {
+    fn layer(&mut self, part: Part<'_>, depth: usize) -> Result<Read, RecordingError> {
         let Some(members) = part.members()? else {
             return Err(foreign("the file holds no JSON object"));
         };
@@ -196,9 +179,20 @@ impl Opening<'_> {
         match format {
             Some(format) if format.starts_with(PACKED_FORMAT_FAMILY) && depth < MAX_LAYERS => {
                 self.form.packed = true;
-                let text = part.text(self.limits)?;
-                let (document, root) = Document::parse(&text)?.unpacked()?;
-                self.layer(&Part::Node(&document, root), depth + 1)
+                if part.pool.is_some() {
+                    // Packed twice: pointers of one pool within the other's. The outer ones are resolved first.
+                    let text = part.text(self.limits)?;
+                    return self.layer(Part::whole(&text), depth + 1);
+                }
+                let values = find(&members, "values").map(|values| values.raw);
+                let pool = packed::pool(&format, values.as_ref(), self.limits)?;
+                match find(&members, "recording") {
+                    Some(recording) => {
+                        let recording = Part { raw: recording.raw, pool: Some(&pool) };
+                        self.layer(recording, depth + 1)
+                    }
+                    None => Err(PackedRecordingError::MissingPart { part: "recording" }.into()),
+                }
             }
             Some(format) if *format == *ENVELOPE_FORMAT && depth < MAX_LAYERS => {
                 self.form.envelope = true;
@@ -208,7 +202,7 @@ impl Opening<'_> {
                 }
                 self.header = Some(EnvelopeHeader::from(header));
                 match find(&members, "recording") {
-                    Some(recording) => self.layer(recording, depth + 1),
+                    Some(recording) => self.layer(*recording, depth + 1),
                     None => Err(foreign("the envelope has no `recording`")),
                 }
             }
@@ -221,7 +215,7 @@ impl Opening<'_> {
 
     fn recording(&mut self, members: Members<'_>) -> Result<Read, RecordingError> {
         let Some(snapshot) = find(&members, "snapshot") else { return Err(no_snapshot(&members)) };
-        let snapshot = read_snapshot(&snapshot.text(self.limits)?, self.limits).map_err(open_error)?;
+        let snapshot = read_snapshot_from(snapshot.reader(), self.limits).map_err(open_error)?;
         let mut recording = Recording { snapshot, ..Recording::default() };
         let mut problem = None;
         let has_structure = find(&members, "structure").is_some();
@@ -292,7 +286,13 @@ fn open_error(error: OpenRecordingError) -> RecordingError {
 
 /// One clear sentence for a text that is no JSON.
 pub(super) fn json_error(error: JsonError) -> RecordingError {
+    if let Some(problem) = packed::part_error(&error) {
+        return problem.into();
+    }
     match error.kind {
+        JsonErrorKind::TooLong { .. } | JsonErrorKind::ExpandsTooMuch { .. } => {
+            OpenRecordingError::from(error).into()
+        }
         JsonErrorKind::UnexpectedEnd => RecordingError::Truncated { offset: error.offset },
         JsonErrorKind::TooDeep { limit } => OpenRecordingError::RecordingTooLarge {
             limit: format!("max_value_depth {limit}"),

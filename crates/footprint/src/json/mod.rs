@@ -35,10 +35,14 @@
 //! # Ok::<(), footprint::json::JsonError>(())
 //! ```
 
+mod build;
+mod pool;
 mod reader;
 mod scan;
+mod shared;
 mod writer;
 
+pub use pool::{Dialect, ESC_KEY, LIST_KEY, PartError, Pool, REF_KEY, Raw};
 pub use reader::{JsonReader, Limits, RECORDED_DEPTH, Token, TokenKind};
 pub use writer::{IoSink, JsonSink, JsonWriter};
 
@@ -97,6 +101,15 @@ pub enum JsonErrorKind {
         /// The limit.
         limit: usize,
     },
+    /// What the values stand for, written out, is longer than the limit.
+    #[error("stands for more than {limit} bytes")]
+    ExpandsTooMuch {
+        /// The limit.
+        limit: u64,
+    },
+    /// A pointer that cannot be followed.
+    #[error(transparent)]
+    Part(PartError),
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::pool::Special;
 use super::scan::Scanner;
+use super::shared::Follow;
 use super::{JsonError, JsonErrorKind};
-use crate::value::{Array, MAX_DEPTH, Number, Object, Str, Value};
+use crate::value::{MAX_DEPTH, Number, Str};
 
 /// How deep one value of a recording may nest. A written value is limited to [`MAX_DEPTH`]; in a recording it
 /// stands inside the containers of state, of nested branches and of its bundle.
@@ -92,9 +94,11 @@ enum Expect {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+pub(super) enum Open {
     Array,
     Object,
+    /// An array that begins as others do.
+    List,
 }
 
 /// Pulls a JSON text apart with an explicit stack; see the [module description](super).
@@ -103,12 +107,14 @@ enum Open {
 /// they expect ([`begin_object`](Self::begin_object), [`next_key`](Self::next_key) …).
 #[derive(Debug)]
 pub struct JsonReader<'a> {
-    scanner: Scanner<'a>,
+    pub(super) scanner: Scanner<'a>,
     open: Vec<Open>,
     expect: Expect,
     limits: Limits,
     too_long: bool,
     keys: KeyCache,
+    /// Set where parts are shared and pointed at.
+    pub(super) follow: Option<Box<Follow<'a>>>,
 }
 
 impl<'a> JsonReader<'a> {
@@ -126,6 +132,7 @@ impl<'a> JsonReader<'a> {
             limits,
             too_long: text.len() > limits.max_bytes,
             keys: KeyCache::default(),
+            follow: None,
         }
     }
 
@@ -146,11 +153,11 @@ impl<'a> JsonReader<'a> {
 
     /// The kind of the value that comes next, without consuming it.
     pub fn peek(&mut self) -> Result<TokenKind, JsonError> {
-        if self.too_long {
-            return self.scanner.error(JsonErrorKind::TooLong { limit: self.limits.max_bytes });
-        }
-        if self.expect != Expect::Value {
-            return self.scanner.expected("a call that advances to a value");
+        self.at_value()?;
+        if self.follow.is_some()
+            && let Some(kind) = self.follow_pointers()?
+        {
+            return Ok(kind);
         }
         Ok(match self.scanner.peek() {
             Some(b'{') => TokenKind::Object,
@@ -161,6 +168,17 @@ impl<'a> JsonReader<'a> {
             Some(b'-' | b'0'..=b'9') => TokenKind::Number,
             _ => return self.scanner.expected("a value"),
         })
+    }
+
+    /// Checks that a value comes next.
+    pub(super) fn at_value(&self) -> Result<(), JsonError> {
+        if self.too_long {
+            return self.scanner.error(JsonErrorKind::TooLong { limit: self.limits.max_bytes });
+        }
+        if self.expect != Expect::Value {
+            return self.scanner.expected("a call that advances to a value");
+        }
+        Ok(())
     }
 
     /// The next step, whatever it is.
@@ -203,6 +221,12 @@ impl<'a> JsonReader<'a> {
 
     /// Opens a list.
     pub fn begin_array(&mut self) -> Result<(), JsonError> {
+        if self.follow.is_some()
+            && self.peek()? == TokenKind::Array
+            && let Some(Special::List { index, take, tail }) = self.special()?
+        {
+            return self.begin_list(index, take, tail);
+        }
         self.begin(TokenKind::Array, Open::Array)
     }
 
@@ -212,9 +236,22 @@ impl<'a> JsonReader<'a> {
             return self.scanner.error(JsonErrorKind::TooDeep { limit: self.limits.max_depth });
         }
         self.scanner.eat(if open == Open::Object { b'{' } else { b'[' });
+        self.opened(open);
+        Ok(())
+    }
+
+    pub(super) fn opened(&mut self, open: Open) {
         self.open.push(open);
         self.expect = Expect::Inside { first: true };
-        Ok(())
+    }
+
+    pub(super) fn closed(&mut self) -> Result<(), JsonError> {
+        self.open.pop();
+        self.after_value()
+    }
+
+    pub(super) fn value_follows(&mut self) {
+        self.expect = Expect::Value;
     }
 
     /// The next key of the open map, or `None` at its end, which closes it.
@@ -233,6 +270,9 @@ impl<'a> JsonReader<'a> {
 
     /// Whether the open list has another item; `false` closes it.
     pub fn next_item(&mut self) -> Result<bool, JsonError> {
+        if self.open.last() == Some(&Open::List) && self.expect != Expect::Value {
+            return self.next_list_item();
+        }
         let more = self.advance(Open::Array, b']', "an item, or the end of an array")?;
         if more {
             self.expect = Expect::Value;
@@ -247,8 +287,7 @@ impl<'a> JsonReader<'a> {
             return self.scanner.expected(what);
         }
         if self.scanner.eat(end) {
-            self.open.pop();
-            self.after_value();
+            self.closed()?;
             return Ok(false);
         }
         if !first && !self.scanner.eat(b',') {
@@ -257,8 +296,12 @@ impl<'a> JsonReader<'a> {
         Ok(true)
     }
 
-    fn after_value(&mut self) {
+    pub(super) fn after_value(&mut self) -> Result<(), JsonError> {
+        if self.follow.is_some() {
+            self.leave_parts()?;
+        }
         self.expect = if self.open.is_empty() { Expect::Nothing } else { Expect::Inside { first: false } };
+        Ok(())
     }
 
     fn want(&mut self, kind: TokenKind) -> Result<(), JsonError> {
@@ -273,7 +316,7 @@ impl<'a> JsonReader<'a> {
     pub fn read_string(&mut self) -> Result<Cow<'a, str>, JsonError> {
         self.want(TokenKind::String)?;
         let text = self.scanner.string()?;
-        self.after_value();
+        self.after_value()?;
         Ok(text)
     }
 
@@ -281,7 +324,7 @@ impl<'a> JsonReader<'a> {
     pub fn read_number(&mut self) -> Result<Number, JsonError> {
         self.want(TokenKind::Number)?;
         let number = self.scanner.number()?;
-        self.after_value();
+        self.after_value()?;
         Ok(number)
     }
 
@@ -290,7 +333,7 @@ impl<'a> JsonReader<'a> {
         self.want(TokenKind::Bool)?;
         let value = self.scanner.peek() == Some(b't');
         self.scanner.literal(if value { "true" } else { "false" })?;
-        self.after_value();
+        self.after_value()?;
         Ok(value)
     }
 
@@ -298,72 +341,17 @@ impl<'a> JsonReader<'a> {
     pub fn read_null(&mut self) -> Result<(), JsonError> {
         self.want(TokenKind::Null)?;
         self.scanner.literal("null")?;
-        self.after_value();
+        self.after_value()?;
         Ok(())
     }
 
-    /// Reads the next value whole. Its own nesting is limited to [`RECORDED_DEPTH`].
-    pub fn read_value(&mut self) -> Result<Value, JsonError> {
-        self.read_value_within(RECORDED_DEPTH)
-    }
-
-    /// Reads the next value whole, nested at most `limit` levels deep. After a refusal for depth the reader
-    /// stands inside the value.
-    pub fn read_value_within(&mut self, limit: usize) -> Result<Value, JsonError> {
-        let mut open: Vec<Built> = Vec::new();
-        let mut key: Option<Str> = None;
-        loop {
-            let done = match self.peek()? {
-                TokenKind::Object | TokenKind::Array if open.len() >= limit => {
-                    return self.scanner.error(JsonErrorKind::TooDeep { limit });
-                }
-                TokenKind::Object => {
-                    self.begin_object()?;
-                    open.push(Built::Object { key: key.take(), entries: Vec::new() });
-                    None
-                }
-                TokenKind::Array => {
-                    self.begin_array()?;
-                    open.push(Built::Array { key: key.take(), items: Vec::new() });
-                    None
-                }
-                TokenKind::String => Some(Value::String(self.read_string()?.into())),
-                TokenKind::Number => Some(Value::Number(self.read_number()?)),
-                TokenKind::Bool => Some(Value::Bool(self.read_bool()?)),
-                TokenKind::Null => {
-                    self.read_null()?;
-                    Some(Value::Null)
-                }
-            };
-            let mut done = done.map(|value| (key.take(), value));
-            // Hang the finished value into its container; close containers as long as they end here.
-            loop {
-                match (done.take(), open.last_mut()) {
-                    (Some((_, value)), None) => return Ok(value),
-                    (Some((_, value)), Some(Built::Array { items, .. })) => items.push(value),
-                    (Some((Some(key), value)), Some(Built::Object { entries, .. })) => {
-                        entries.push((key, value));
-                    }
-                    // A value inside a map always comes with its key.
-                    (Some((None, _)), Some(Built::Object { .. })) | (None, _) => {}
-                }
-                match open.last() {
-                    Some(Built::Array { .. }) if self.next_item()? => break,
-                    Some(Built::Object { .. }) => {
-                        if let Some(text) = self.next_key()? {
-                            key = Some(self.keys.share(&text));
-                            break;
-                        }
-                    }
-                    _ => {}
-                }
-                done = open.pop().map(Built::finish);
-            }
-        }
-    }
-
-    /// Skips the next value whole, however deep it is.
+    /// Skips the next value whole, however deep it is. Pointers in it are not followed.
     pub fn skip_value(&mut self) -> Result<(), JsonError> {
+        if self.follow.is_some() {
+            self.at_value()?;
+            self.scanner.skip_value()?;
+            return self.after_value();
+        }
         self.skip_out(self.open.len())
     }
 
@@ -372,7 +360,7 @@ impl<'a> JsonReader<'a> {
         loop {
             if self.expect == Expect::Value && self.peek()? == TokenKind::String {
                 self.scanner.skip_string()?;
-                self.after_value();
+                self.after_value()?;
             } else {
                 self.next_token()?;
             }
@@ -396,21 +384,6 @@ impl<'a> JsonReader<'a> {
     /// A key as shared text; keys seen before are not allocated again.
     pub fn share_key(&mut self, key: &str) -> Str {
         self.keys.share(key)
-    }
-}
-
-/// A container being read, and the key it stands under.
-enum Built {
-    Array { key: Option<Str>, items: Vec<Value> },
-    Object { key: Option<Str>, entries: Vec<(Str, Value)> },
-}
-
-impl Built {
-    fn finish(self) -> (Option<Str>, Value) {
-        match self {
-            Self::Array { key, items } => (key, Value::Array(Array::from(items))),
-            Self::Object { key, entries } => (key, Value::Object(entries.into_iter().collect::<Object>())),
-        }
     }
 }
 

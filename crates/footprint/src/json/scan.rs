@@ -17,6 +17,63 @@ impl<'a> Scanner<'a> {
         Self { bytes, at: 0 }
     }
 
+    /// A scanner that stands somewhere in a text.
+    pub(super) fn at(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at }
+    }
+
+    /// The whole text.
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Moves to another place of the text.
+    pub(super) fn go(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// Whether the string that comes next may be a reserved key: it begins with `$`, or with an escape.
+    pub(super) fn may_be_reserved(&self) -> bool {
+        matches!(self.bytes.get(self.at + 1), Some(b'$' | b'\\'))
+    }
+
+    /// Moves behind the next value, finding its end without checking what is in it.
+    pub(super) fn skip_value(&mut self) -> Result<(), JsonError> {
+        let mut depth = 0_usize;
+        loop {
+            match self.peek() {
+                Some(b'"') => self.skip_string()?,
+                Some(b'{' | b'[') => {
+                    self.at += 1;
+                    depth += 1;
+                    continue;
+                }
+                Some(b'}' | b']') if depth > 0 => {
+                    self.at += 1;
+                    depth -= 1;
+                }
+                Some(b',' | b':') if depth > 0 => {
+                    self.at += 1;
+                    continue;
+                }
+                None | Some(b'}' | b']' | b',' | b':') => return self.expected("a value"),
+                Some(_) => {
+                    let rest = self.bytes.get(self.at..).unwrap_or_default();
+                    let ends = |byte: &u8| {
+                        matches!(
+                            byte,
+                            b',' | b':' | b']' | b'}' | b'[' | b'{' | b'"' | b' ' | b'\n' | b'\t' | b'\r'
+                        )
+                    };
+                    self.at += rest.iter().position(ends).unwrap_or(rest.len());
+                }
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
     pub(super) fn offset(&self) -> usize {
         self.at
     }

@@ -253,3 +253,131 @@ proptest! {
         let _verdict = JsonReader::new(&bytes).skip_value();
     }
 }
+
+/// A sink that takes texts of more than three letters, and foreign JSON, itself.
+#[derive(Default)]
+struct Taking {
+    text: String,
+    taken: Vec<String>,
+}
+
+impl JsonSink for Taking {
+    fn put(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn put_value(&mut self, value: &Value) -> bool {
+        let takes = value.as_str().is_some_and(|text| text.len() > 3);
+        if takes {
+            self.taken.push(value.to_string());
+            self.text.push('#');
+        }
+        takes
+    }
+
+    fn put_raw(&mut self, json: &str) -> bool {
+        self.taken.push(json.to_owned());
+        self.text.push('#');
+        true
+    }
+}
+
+#[test]
+fn a_sink_may_take_whole_values() {
+    let mut sink = Taking::default();
+    let mut out = JsonWriter::new(&mut sink);
+    out.begin_array();
+    out.value(&value!(["a", "long", "b", { "k": "longer", "l": ["x"] }, "long"]));
+    out.raw("[1]");
+    out.value(&value!("more"));
+    out.end_array();
+    assert_eq!(sink.text, r##"[["a",#,"b",{"k":#,"l":["x"]},#],#,#]"##);
+    assert_eq!(sink.taken, [r#""long""#, r#""longer""#, r#""long""#, "[1]", r#""more""#]);
+}
+
+/// A reader of the last part of a text that is a list of parts and what points at them.
+fn with_pool<T>(text: &str, read: impl FnOnce(&mut JsonReader<'_>) -> T) -> T {
+    let mut outer = JsonReader::new(text.as_bytes());
+    outer.begin_array().unwrap();
+    assert!(outer.next_item().unwrap());
+    let pool = Pool::new(&outer.next_raw().unwrap(), Dialect::Lists, 1 << 20, 1 << 20).unwrap();
+    outer.skip_value().unwrap();
+    assert!(outer.next_item().unwrap());
+    let raw = outer.next_raw().unwrap();
+    read(&mut JsonReader::of(&raw, Some(&pool)))
+}
+
+#[test]
+fn pointers_are_followed_call_by_call() {
+    let text = r#"[[{"n":{"$af:ref":1}},[1,2],"s",true],
+        {"a":{"$af:ref":0},"b":{"$af:ref":2},"c":{"$af:list":[1,1,{"$af:ref":3}]},"d":{"$af:esc":{"$af:ref":null}},"e":{"$af:ref":1}}]"#;
+    with_pool(text, |reader| {
+        reader.begin_object().unwrap();
+        assert_eq!(reader.next_key().unwrap().as_deref(), Some("a"));
+        assert_eq!(reader.peek().unwrap(), TokenKind::Object);
+        reader.begin_object().unwrap();
+        assert_eq!(reader.next_key().unwrap().as_deref(), Some("n"));
+        reader.begin_array().unwrap();
+        assert!(reader.next_item().unwrap());
+        assert_eq!(reader.read_value().unwrap(), value!(1));
+        assert!(reader.next_item().unwrap());
+        reader.skip_value().unwrap();
+        assert!(!reader.next_item().unwrap());
+        assert_eq!(reader.next_key().unwrap(), None);
+        assert_eq!(reader.next_key().unwrap().as_deref(), Some("b"));
+        assert_eq!(reader.read_string().unwrap(), "s");
+        assert_eq!(reader.next_key().unwrap().as_deref(), Some("c"));
+        assert_eq!(reader.peek().unwrap(), TokenKind::Array);
+        reader.begin_array().unwrap();
+        assert!(reader.next_item().unwrap());
+        reader.skip_value().unwrap();
+        assert!(reader.next_item().unwrap());
+        assert!(reader.read_bool().unwrap());
+        assert!(!reader.next_item().unwrap());
+        assert_eq!(reader.next_key().unwrap().as_deref(), Some("d"));
+        reader.begin_object().unwrap();
+        assert_eq!(reader.next_key().unwrap().as_deref(), Some("$af:ref"));
+        reader.read_null().unwrap();
+        assert_eq!(reader.next_key().unwrap(), None);
+        assert_eq!(reader.next_key().unwrap().as_deref(), Some("e"));
+        let raw = reader.next_raw().unwrap();
+        assert_eq!((raw.text(), raw.is_literal()), (&br#"{"$af:ref":1}"#[..], false));
+        assert_eq!(&*reader.text_of(&raw).unwrap(), b"[1,2]");
+        reader.skip_value().unwrap();
+        assert_eq!(reader.next_key().unwrap(), None);
+    });
+    let copied = with_pool(text, |reader| {
+        let mut text = String::new();
+        reader.copy_value(&mut JsonWriter::new(&mut text)).unwrap();
+        text
+    });
+    assert_eq!(copied, r#"{"a":{"n":[1,2]},"b":"s","c":[1,true],"d":{"$af:ref":null},"e":[1,2]}"#);
+    assert_eq!(with_pool(text, |reader| reader.read_value()).unwrap(), copied.parse::<Value>().unwrap());
+}
+
+#[test]
+fn a_part_that_many_point_at_is_made_once() {
+    let value = with_pool(
+        r#"[[["x"],{"$af:list":[0,1,1]}],[{"$af:ref":1},{"$af:ref":1},{"$af:ref":0}]]"#,
+        |reader| reader.read_value().unwrap(),
+    );
+    assert!(value[0].ptr_eq(&value[1]));
+    assert!(value[0][0].ptr_eq(&value[2][0]));
+    assert_eq!(value.to_string(), r#"[["x",1],["x",1],["x"]]"#);
+}
+
+/// Proves ENG-164: a value that only pointers make deep is refused like any other, without recursion.
+#[test]
+fn deep_parts_are_refused() {
+    let parts: Vec<String> = (0..5000)
+        .map(|n| if n == 0 { "[]".to_owned() } else { format!(r#"[{{"$af:ref":{}}}]"#, n - 1) })
+        .collect();
+    let text = format!(r#"[[{}],{{"$af:ref":4999}}]"#, parts.join(","));
+    let error = with_pool(&text, |reader| reader.read_value()).unwrap_err();
+    assert_eq!(error.kind, JsonErrorKind::TooDeep { limit: RECORDED_DEPTH });
+    let copied = with_pool(&text, |reader| {
+        let mut text = String::new();
+        reader.copy_value(&mut JsonWriter::new(&mut text)).map(|()| text.len())
+    });
+    assert_eq!(copied, Ok(10_000));
+}

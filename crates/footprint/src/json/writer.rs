@@ -7,6 +7,21 @@ use crate::value::{ArrayIter, ObjectIter, Value};
 pub trait JsonSink {
     /// Adds text at the end.
     fn put(&mut self, text: &str);
+
+    /// Takes a whole list, map or text in place of its JSON; `false` when it wants the JSON.
+    ///
+    /// A sink that keeps repeated parts once asks for the value: what is shared in memory is known there without
+    /// writing and comparing it.
+    fn put_value(&mut self, value: &Value) -> bool {
+        let _ = value;
+        false
+    }
+
+    /// Takes JSON text of foreign origin, a whole value; `false` when it may be put as any other text.
+    fn put_raw(&mut self, json: &str) -> bool {
+        let _ = json;
+        false
+    }
 }
 
 impl JsonSink for String {
@@ -62,6 +77,14 @@ impl<W: io::Write> JsonSink for IoSink<W> {
 impl<S: JsonSink + ?Sized> JsonSink for &mut S {
     fn put(&mut self, text: &str) {
         (**self).put(text);
+    }
+
+    fn put_value(&mut self, value: &Value) -> bool {
+        (**self).put_value(value)
+    }
+
+    fn put_raw(&mut self, json: &str) -> bool {
+        (**self).put_raw(json)
     }
 }
 
@@ -169,7 +192,18 @@ impl<S: JsonSink> JsonWriter<S> {
     /// Writes text that is JSON already.
     pub fn raw(&mut self, json: &str) {
         self.entry();
-        self.sink.put(json);
+        if !self.sink.put_raw(json) {
+            self.sink.put(json);
+        }
+    }
+
+    /// Whether the sink took the value itself.
+    fn handed_over(&mut self, value: &Value) -> bool {
+        self.entry();
+        let taken = self.sink.put_value(value);
+        // Not taken: what is written next is this entry, whose separator stands there already.
+        self.separate = taken;
+        taken
     }
 
     /// Writes a whole value.
@@ -182,6 +216,8 @@ impl<S: JsonSink> JsonWriter<S> {
         let mut next = Some(value);
         loop {
             match next.take() {
+                Some(value @ (Value::Array(_) | Value::Object(_) | Value::String(_)))
+                    if self.handed_over(value) => {}
                 Some(Value::Array(items)) => {
                     self.begin_array();
                     open.push(Open::Array(items.iter()));

@@ -23,7 +23,7 @@ mod tree;
 mod write;
 
 pub use log::{CommitLog, LogGap};
-pub use read::{OpenLimits, OpenRecordingError, Recording, read_snapshot};
+pub use read::{OpenLimits, OpenRecordingError, Recording, read_snapshot, read_snapshot_from};
 pub use record::{
     LogAddress, PreferredOperation, RecorderFailure, RecorderRow, Snapshot, SubflowContext, SubflowResult,
 };

@@ -20,11 +20,14 @@ pub struct OpenLimits {
     pub max_bytes: usize,
     /// Commits, all logs together.
     pub max_commits: usize,
+    /// Bytes of plain JSON that a packed recording may stand for. Nothing of that size is ever made; but whoever walks
+    /// through all of it walks that far.
+    pub max_expanded_bytes: u64,
 }
 
 impl Default for OpenLimits {
     fn default() -> Self {
-        Self { max_bytes: 512 << 20, max_commits: 5_000_000 }
+        Self { max_bytes: 512 << 20, max_commits: 5_000_000, max_expanded_bytes: 1 << 40 }
     }
 }
 
@@ -60,6 +63,10 @@ impl From<JsonError> for OpenRecordingError {
             JsonErrorKind::TooLong { limit } => Self::RecordingTooLarge {
                 limit: format!("max_bytes {limit}"),
                 actual: format!("more than {limit} bytes"),
+            },
+            JsonErrorKind::ExpandsTooMuch { limit } => Self::RecordingTooLarge {
+                limit: format!("max_expanded_bytes {limit}"),
+                actual: format!("its values stand for more than {limit} bytes of JSON"),
             },
             JsonErrorKind::TooDeep { limit } => Self::RecordingTooLarge {
                 limit: format!("max_value_depth {limit}"),
@@ -97,7 +104,9 @@ impl Recording {
                 snapshot = Some(reader.snapshot()?);
             } else {
                 let key = Str::from(key);
-                beside.push((key, Str::from(String::from_utf8_lossy(reader.skip()?))));
+                let raw = reader.json.next_raw()?;
+                reader.json.skip_value()?;
+                beside.push((key, Str::from(String::from_utf8_lossy(raw.text()))));
             }
         }
         reader.json.finish()?;
@@ -117,12 +126,17 @@ impl Recording {
 /// [`OpenRecordingError`] names what is missing or too large.
 pub fn read_snapshot(text: &[u8], limits: &OpenLimits) -> Result<Snapshot, OpenRecordingError> {
     let mut reader = Reader::new(text, limits);
-    if reader.json.peek()? != TokenKind::Object {
-        return Err(OpenRecordingError::NoSnapshot);
-    }
-    let snapshot = reader.snapshot()?;
+    let snapshot = reader.bare()?;
     reader.json.finish()?;
     Ok(snapshot)
+}
+
+/// Reads the snapshot that comes next in a text, which may be one whose parts are shared.
+///
+/// # Errors
+/// As [`read_snapshot`].
+pub fn read_snapshot_from(json: JsonReader<'_>, limits: &OpenLimits) -> Result<Snapshot, OpenRecordingError> {
+    Reader::over(json, limits).bare()
 }
 
 impl Snapshot {
@@ -141,7 +155,6 @@ pub(super) fn keep(extra: &mut Object, key: &str, value: Value) {
 }
 
 struct Reader<'a> {
-    text: &'a [u8],
     json: JsonReader<'a>,
     commits_left: usize,
     max_commits: usize,
@@ -151,20 +164,23 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(text: &'a [u8], limits: &OpenLimits) -> Self {
         let json_limits = Limits { max_bytes: limits.max_bytes, ..Limits::default() };
+        Self::over(JsonReader::with_limits(text, json_limits), limits)
+    }
+
+    fn over(json: JsonReader<'a>, limits: &OpenLimits) -> Self {
         Self {
-            text,
-            json: JsonReader::with_limits(text, json_limits),
+            json,
             commits_left: limits.max_commits,
             max_commits: limits.max_commits,
             gap_filler: Arc::new(Bundle::empty(CommitIdx(0), "", "", RuntimeStageId::parse(""))),
         }
     }
 
-    /// Skips the next value and returns its text.
-    fn skip(&mut self) -> Result<&'a [u8], OpenRecordingError> {
-        let start = self.json.offset();
-        self.json.skip_value()?;
-        Ok(self.text.get(start..self.json.offset()).unwrap_or_default().trim_ascii())
+    fn bare(&mut self) -> Result<Snapshot, OpenRecordingError> {
+        if self.json.peek()? != TokenKind::Object {
+            return Err(OpenRecordingError::NoSnapshot);
+        }
+        self.snapshot()
     }
 
     fn snapshot(&mut self) -> Result<Snapshot, OpenRecordingError> {
@@ -230,22 +246,19 @@ impl<'a> Reader<'a> {
 
     /// Every execution stands there twice, under its path and under its address: equal text is read once and shared.
     fn subflows(&mut self, out: &mut Snapshot) -> Result<(), OpenRecordingError> {
-        let mut seen: HashMap<&'a [u8], Arc<SubflowResult>> = HashMap::new();
+        let mut seen: HashMap<(&'a [u8], bool), Arc<SubflowResult>> = HashMap::new();
         self.json.begin_object()?;
         while let Some(key) = self.json.next_key()? {
             let key = Str::from(key);
-            let raw = self.skip()?;
-            if let Some(shared) = seen.get(raw) {
+            let raw = self.json.next_raw()?;
+            let place = (raw.text(), raw.is_literal());
+            if let Some(shared) = seen.get(&place) {
+                self.json.skip_value()?;
                 out.subflow_results.insert(key, Arc::clone(shared));
                 continue;
             }
-            let outer = std::mem::replace(&mut self.json, JsonReader::new(raw));
-            let outer_text = std::mem::replace(&mut self.text, raw);
-            let result = self.subflow();
-            self.json = outer;
-            self.text = outer_text;
-            let result = Arc::new(result?);
-            seen.insert(raw, Arc::clone(&result));
+            let result = Arc::new(self.subflow()?);
+            seen.insert(place, Arc::clone(&result));
             out.subflow_results.insert(key, result);
         }
         Ok(())
@@ -262,13 +275,15 @@ impl<'a> Reader<'a> {
             match (&*key, self.json.peek()?) {
                 ("treeContext", TokenKind::Object) => out.tree_context = self.context()?,
                 ("pipelineStructure", TokenKind::Object) => {
-                    let raw = self.skip()?;
-                    match JsonReader::new(raw).read_value() {
+                    let raw = self.json.next_raw()?;
+                    match self.json.again(&raw).read_value() {
                         Ok(structure) => out.pipeline_structure = Some(structure),
                         Err(_) => {
-                            out.pipeline_structure_text = Some(Str::from(String::from_utf8_lossy(raw)));
+                            let text = self.json.text_of(&raw)?;
+                            out.pipeline_structure_text = Some(Str::from(String::from_utf8_lossy(&text)));
                         }
                     }
+                    self.json.skip_value()?;
                 }
                 _ => match (&*key, self.json.read_value()?) {
                     ("subflowId", Value::String(text)) => out.subflow_id = text,

@@ -102,6 +102,36 @@ impl Array {
         self.iter_from(from).cloned().collect()
     }
 
+    /// The first `len` items, or all there are: a version that shares them.
+    ///
+    /// ```
+    /// use footprint::value::{Array, Value};
+    /// let list: Array = (0..100).map(Value::from).collect();
+    /// let mut other = list.prefix(70);
+    /// other.push(Value::Null);
+    /// assert_eq!((other.len(), other.get(69), list.len()), (71, Some(&Value::from(69)), 100));
+    /// assert_eq!(list.shared_prefix(&other), 70);
+    /// ```
+    pub fn prefix(&self, len: usize) -> Self {
+        match &self.0 {
+            Some(node) if len > 0 && len < node.items.len() => {
+                Self(Some(Arc::new(Node { depth: node.depth, items: node.items.prefix(len) })))
+            }
+            Some(_) if len == 0 => Self::new(),
+            _ => self.clone(),
+        }
+    }
+
+    /// How many leading items both lists share: the same nodes, or equal scalars. Chunks both share are not
+    /// visited, so versions of one growing list cost what differs.
+    pub fn shared_prefix(&self, other: &Self) -> usize {
+        match (&self.0, &other.0) {
+            (Some(a), Some(b)) if Arc::ptr_eq(a, b) => a.items.len(),
+            (Some(a), Some(b)) => a.items.shared_prefix(&b.items, Value::ptr_eq),
+            _ => 0,
+        }
+    }
+
     /// Whether this list is the beginning of the other (equal lists included).
     ///
     /// Chunks that both share are not visited.
@@ -137,6 +167,10 @@ impl Array {
 
     pub(crate) fn depth(&self) -> usize {
         self.0.as_ref().map_or(1, |node| usize::from(node.depth))
+    }
+
+    pub(super) fn is_shared(&self) -> bool {
+        self.0.as_ref().is_some_and(|node| Arc::strong_count(node) > 1)
     }
 
     pub(super) fn address(&self) -> usize {

@@ -276,6 +276,31 @@ impl Value {
         }
     }
 
+    /// Where the node of a list, map or text lies, if somebody else holds it too; `None` for a node with one holder
+    /// and for scalars.
+    ///
+    /// A walk over values can remember what it met by this number, as long as it keeps a clone of what it
+    /// remembers: a node that was freed leaves its place to another.
+    ///
+    /// ```
+    /// use footprint::value;
+    /// let alone = value!([1, 2]);
+    /// assert_eq!(alone.shared_address(), None);
+    /// let other = alone.clone();
+    /// assert!(alone.shared_address().is_some());
+    /// assert_eq!(alone.shared_address(), other.shared_address());
+    /// ```
+    pub fn shared_address(&self) -> Option<usize> {
+        match self {
+            Self::String(text) if Arc::strong_count(text) > 1 => {
+                Some(Arc::as_ptr(text).cast::<u8>() as usize)
+            }
+            Self::Array(array) if array.is_shared() => Some(array.address()),
+            Self::Object(object) if object.is_shared() => Some(object.address()),
+            _ => None,
+        }
+    }
+
     /// How deep the value nests: 0 for scalars, 1 for a flat container. O(1).
     ///
     /// It is an upper bound: a container that once held something deeper keeps the larger number.

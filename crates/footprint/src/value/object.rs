@@ -289,6 +289,10 @@ impl Object {
         self.0.as_ref().map_or(1, |node| usize::from(node.depth))
     }
 
+    pub(super) fn is_shared(&self) -> bool {
+        self.0.as_ref().is_some_and(|node| Arc::strong_count(node) > 1)
+    }
+
     pub(super) fn address(&self) -> usize {
         self.0.as_ref().map_or(0, |node| Arc::as_ptr(node) as usize)
     }

@@ -126,6 +126,52 @@ impl<T: Clone> PVec<T> {
         chunks.flatten().chain(tail)
     }
 
+    /// The first `len` items; chunks that are whole in them are shared.
+    pub(super) fn prefix(&self, len: usize) -> Self {
+        if len >= self.len() {
+            return self.clone();
+        }
+        let chunks = len.saturating_sub(1) / CHUNK;
+        let in_tail = len - chunks * CHUNK;
+        let Some(trie) = &self.full else { return Self { full: None, tail: self.tail.prefix(in_tail) } };
+        let tail = match trie.get(chunks) {
+            Some(chunk) => Tail::Own(chunk.iter().take(in_tail).cloned().collect()),
+            None => self.tail.prefix(in_tail),
+        };
+        let full = if chunks > trie.len() / 2 {
+            let mut kept = trie.clone();
+            while kept.len() > chunks {
+                kept.drop_last_mut();
+            }
+            kept
+        } else {
+            trie.iter().take(chunks).cloned().collect()
+        };
+        Self { full: (chunks > 0).then_some(full), tail }
+    }
+
+    /// How many leading pairs of items pass `same`; chunks both sides share are not visited.
+    pub(super) fn shared_prefix(&self, other: &Self, mut same: impl FnMut(&T, &T) -> bool) -> usize {
+        let mut count = 0;
+        if let (Some(mine), Some(theirs)) = (&self.full, &other.full) {
+            for (a, b) in mine.iter().zip(theirs.iter()) {
+                let alike = if Arc::ptr_eq(a, b) {
+                    CHUNK
+                } else {
+                    a.iter().zip(b.iter()).take_while(|(x, y)| same(x, y)).count()
+                };
+                count += alike;
+                if alike < CHUNK {
+                    return count;
+                }
+            }
+        }
+        if count == self.in_full() && count == other.in_full() && self.tail.is_same_buffer(&other.tail) {
+            return self.len().min(other.len());
+        }
+        count + self.iter_from(count).zip(other.iter_from(count)).take_while(|(x, y)| same(x, y)).count()
+    }
+
     /// Whether every pair of items passes `same`, skipping chunks both sides share; `other` may be longer.
     pub(super) fn is_prefix_of<'a>(
         &'a self,

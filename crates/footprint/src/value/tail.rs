@@ -119,6 +119,16 @@ impl<T: Clone> Tail<T> {
         }
     }
 
+    /// The first `len` items.
+    pub(super) fn prefix(&self, len: usize) -> Self {
+        match self {
+            Self::Own(items) => Self::Own(items.iter().take(len).cloned().collect()),
+            Self::Shared { slots, len: filled } => {
+                Self::Shared { slots: Arc::clone(slots), len: len.min(*filled) }
+            }
+        }
+    }
+
     /// Whether one of both is, without looking at an item, known to be a beginning of the other.
     pub(super) fn is_same_buffer(&self, other: &Self) -> bool {
         match (self, other) {

@@ -363,11 +363,21 @@ proptest! {
             }
             for at in [1, 31, 32, 33, 64, model.len(), model.len() + 1] {
                 prop_assert!(list.iter_from(at).eq(model.iter().skip(at)));
+                let mut beginning = list.prefix(at);
+                prop_assert!(beginning.iter().eq(model.iter().take(at)));
+                prop_assert_eq!(beginning.shared_prefix(list), at.min(model.len()));
+                // Going on from a beginning leaves the list as it was.
+                beginning.push(Value::Null);
+                prop_assert_eq!(beginning.len(), at.min(model.len()) + 1);
+                prop_assert!(list.iter().eq(model.iter()));
             }
             prop_assert_eq!(list, &Array::from(model.clone()));
             for (other, other_model) in &kept {
                 prop_assert_eq!(list == other, model == other_model);
                 prop_assert_eq!(list.is_prefix_of(other), other_model.starts_with(model));
+                // Scalars are shared by value.
+                let alike = model.iter().zip(other_model).take_while(|(a, b)| a == b).count();
+                prop_assert_eq!(list.shared_prefix(other), alike);
             }
         }
     }

@@ -135,19 +135,42 @@ fn limits_hold() {
     assert_eq!(error.code(), "ERR_RECORDING_TOO_LARGE");
     assert!(error.to_string().contains("max_bytes 100"));
 
-    // A bomb: each value is ten times the one before.
+    // A bomb: each value is ten times the one before, wherever it stands.
     let values: Vec<String> = (0..30)
         .map(|n| match n {
             0 => format!("\"{}\"", "x".repeat(64)),
             n => format!("[{}]", vec![format!("{{\"$af:ref\":{}}}", n - 1); 10].join(",")),
         })
         .collect();
+    let limits = OpenLimits { max_bytes: 1 << 18, ..OpenLimits::default() };
+    for format in [PACKED_FORMAT, PACKED_FORMAT_V1] {
+        let bomb = |recording: &str| {
+            let values = values.join(",");
+            format!(r#"{{"format":"{format}","values":[{values}],"recording":{recording}}}"#)
+        };
+        let tree = r#""commitLog":[],"executionTree":{"id":"a","runtimeStageId":"a#0","name":"A"}"#;
+        for recording in [
+            format!(r#"{{"snapshot":{{{tree},"sharedState":{{"a":{{"$af:ref":29}}}}}}}}"#),
+            format!(r#"{{"snapshot":{{{tree}}},"events":[{{"$af:ref":29}}]}}"#),
+            format!(r#"{{"snapshot":{{{tree}}},"structure":{{"$af:ref":29}}}}"#),
+            format!(r#"{{"snapshot":{{{tree}}},"newer":{{"$af:ref":29}}}}"#),
+        ] {
+            let error = Recording::open_with(bomb(&recording).as_bytes(), &limits).unwrap_err();
+            assert_eq!(error.code(), "ERR_RECORDING_TOO_LARGE", "{recording}: {error}");
+        }
+        let error = unpack_with(bomb(r#"{"$af:ref":29}"#).as_bytes(), &limits).unwrap_err();
+        assert_eq!(error.code(), "ERR_RECORDING_TOO_LARGE", "{error}");
+    }
+    // Lists that begin as others, each twice as long as the one before.
+    let mut values = vec![format!("[\"{}\"]", "x".repeat(64))];
+    for n in 0..60 {
+        values.push(format!(r#"{{"$af:list":[{n},1,{{"$af:ref":{n}}},{{"$af:ref":{n}}}]}}"#));
+    }
     let bomb = format!(
-        r#"{{"format":"{PACKED_FORMAT}","values":[{}],"recording":{{"snapshot":{{"$af:ref":29}}}}}}"#,
+        r#"{{"format":"{PACKED_FORMAT}","values":[{}],"recording":{{"$af:ref":60}}}}"#,
         values.join(",")
     );
-    let error = Recording::open(bomb.as_bytes()).unwrap_err();
-    assert_eq!(error.code(), "ERR_RECORDING_TOO_LARGE");
+    assert_eq!(unpack_with(bomb.as_bytes(), &limits).unwrap_err().code(), "ERR_RECORDING_TOO_LARGE");
 }
 
 /// Proves REC-30, REC-18: every door accepts bare, envelope, and the packed form of either, and a byte order
@@ -172,6 +195,70 @@ fn every_form_opens() {
         assert_eq!(opened.header().is_some(), form.envelope);
         assert_eq!(codes(&opened).contains(&"events-dropped(3)".to_owned()), form.envelope);
     }
+}
+
+/// Proves REC-18, REC-158: gzip is known by its first bytes, inflated within limits, and damage is one sentence.
+#[test]
+fn compressed_recordings_open() {
+    let plain = recording().to_json();
+    for bytes in [compress(&plain), recording().to_compressed().unwrap()] {
+        assert_eq!(Recording::open(&bytes).unwrap().recording().to_json(), plain);
+        assert_eq!(unpack(&bytes).unwrap(), plain);
+        let limits = OpenLimits { max_bytes: 100, ..OpenLimits::default() };
+        assert_eq!(Recording::open_with(&bytes, &limits).unwrap_err().code(), "ERR_RECORDING_TOO_LARGE");
+        for cut in [2, 12, bytes.len() / 2, bytes.len() - 1] {
+            let error = Recording::open(&bytes[..cut]).unwrap_err();
+            assert!(error.to_string().contains("cut off"), "{cut}: {error}");
+        }
+        for at in [3, 15, bytes.len() / 2, bytes.len() - 6] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x5a;
+            if let Err(error) = Recording::open(&damaged) {
+                assert!(error.code().starts_with("ERR_") && !error.to_string().contains('\n'));
+            }
+        }
+    }
+    let mut damaged = compress(&plain);
+    let end = damaged.len();
+    damaged[end - 6] ^= 1;
+    assert!(Recording::open(&damaged).unwrap_err().to_string().contains("compressed and damaged"));
+    // A bomb of zeros stops at the limit.
+    let bomb = compress(&"0".repeat(20 << 20));
+    let limits = OpenLimits { max_bytes: 1 << 20, ..OpenLimits::default() };
+    assert!(bomb.len() < 200_000);
+    assert_eq!(Recording::open_with(&bomb, &limits).unwrap_err().code(), "ERR_RECORDING_TOO_LARGE");
+}
+
+/// Proves REC-18, REC-25: a recording that would be too long plain is filed packed, and opens the same.
+#[test]
+fn long_recordings_are_filed_packed() {
+    let mut long = recording();
+    let row = value!({ "type": "x", "payload": { "text": (Value::from("long ".repeat(40_000))) } });
+    long.events = Some((0..200).map(|_| RecordedEvent::from(row.clone())).collect());
+    let mut bytes = Vec::new();
+    long.write_file(&mut bytes).unwrap();
+    assert!(
+        bytes.starts_with(format!(r#"{{"format":"{PACKED_FORMAT}""#).as_bytes()) && bytes.len() < 1 << 20
+    );
+    assert_eq!(String::from_utf8(bytes.clone()).unwrap(), long.to_file_json().unwrap());
+    let opened = Recording::open(&bytes).unwrap();
+    assert!(opened.form().packed);
+    assert_eq!(opened.recording().events().last(), long.events().last());
+    let mut short = Vec::new();
+    recording().write_file(&mut short).unwrap();
+    assert_eq!(short, recording().to_json().into_bytes());
+
+    let facts = RunFactsStated::new(true, PrivacyMode::Full)
+        .dropped_events(0)
+        .run_id("run-1-1")
+        .started_at(StatedTime::Ms(0));
+    let envelope = RecordingEnvelope::seal(long, &facts).unwrap();
+    let directory = std::env::temp_dir().join(format!("agentfootprint-record-long-{}", std::process::id()));
+    FileRecordingSink::new(&directory).unwrap().file(&envelope).unwrap();
+    let bytes = std::fs::read(directory.join("run-1-1.json")).unwrap();
+    std::fs::remove_dir_all(directory).unwrap();
+    assert_eq!(String::from_utf8(bytes.clone()).unwrap(), envelope.to_packed().unwrap());
+    assert_eq!(Recording::open(&bytes).unwrap().header(), Some(&envelope.header));
 }
 
 /// Proves OBS-204, ENG-164: a run of 10 000 steps is opened, packed, unpacked and written without recursion.
@@ -215,9 +302,19 @@ fn recorded_events_decode_on_demand() {
 /// Proves OBS-187: no text makes opening panic.
 #[test]
 fn hostile_texts_are_refused_or_opened() {
-    let whole = text();
+    let plain = text();
+    let packed =
+        pack(text().replace(r#""newer":1"#, &format!(r#""newer":{plain},"again":{plain}"#)).as_bytes());
+    for whole in [plain, packed.unwrap(), recording().to_packed().unwrap()] {
+        damaged_everywhere(&whole);
+    }
+}
+
+fn damaged_everywhere(whole: &str) {
     for at in (0..whole.len()).step_by(7) {
-        for replacement in ["", "}", "\"", "[", "{\"$af:ref\":0}", "null", "9"] {
+        for replacement in
+            ["", "}", "\"", "[", "{\"$af:ref\":0}", "{\"$af:list\":[0,1]}", "{\"$af:esc\":{", "null", "9"]
+        {
             let hostile = format!("{}{replacement}{}", &whole[..at], &whole[at + 1..]);
             if let Ok(opened) = Recording::open(hostile.as_bytes()) {
                 let _ = opened.recording().to_json();
