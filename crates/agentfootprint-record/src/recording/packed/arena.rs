@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
-
 /// Begins a hole in a text; the part's number follows. A control character cannot stand in JSON text.
 pub(super) const HOLE: u8 = 0x01;
 /// Bytes of a hole.
@@ -70,7 +68,7 @@ pub(super) struct Part {
 pub(super) struct Arena {
     text: Vec<u8>,
     parts: Vec<Part>,
-    by_hash: FxHashMap<u64, PartId>,
+    by_hash: Known<u64, PartId>,
     /// Texts come from outside: their hashes must not be foreseeable.
     hasher: RandomState,
 }
@@ -154,4 +152,4 @@ fn holes(text: &[u8]) -> impl Iterator<Item = PartId> + '_ {
 }
 
 /// A map keyed by what cannot be chosen from outside.
-pub(super) type Known<K, V> = HashMap<K, V, rustc_hash::FxBuildHasher>;
+pub(super) type Known<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
