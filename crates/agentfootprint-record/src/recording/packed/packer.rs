@@ -254,12 +254,10 @@ impl Packer {
                         entries.push(Entries::Array(array, from));
                     }
                 }
-                Some(value @ Value::Object(object)) => {
-                    if self.begin_shared_object(value) {
-                        entries.push(Entries::Object(object.iter()));
-                    }
+                Some(value @ Value::Object(object)) if self.begin_shared_object(value) => {
+                    entries.push(Entries::Object(object.iter()));
                 }
-                None => {}
+                Some(Value::Object(_)) | None => {}
             }
             let more = match entries.last_mut() {
                 None => return,
