@@ -13,6 +13,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 mod agent;
 mod engine;
+mod parse;
 mod recording;
 
 #[global_allocator]
@@ -69,6 +70,13 @@ fn main() -> ExitCode {
         Ok(rows) => rows.iter().for_each(|row| println!("{row}")),
         Err(error) => {
             eprintln!("recording: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    match runtime.block_on(parse::rows(only.as_deref())) {
+        Ok(rows) => rows.iter().for_each(|row| println!("{row}")),
+        Err(error) => {
+            eprintln!("parse: {error}");
             return ExitCode::FAILURE;
         }
     }

@@ -15,6 +15,7 @@ mod differ;
 mod errors;
 mod events;
 mod input;
+mod lint_tools;
 mod live;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -155,6 +156,8 @@ enum Command {
     },
     /// Where two runs part. Exit code 1 when they do.
     Diff(differ::DiffArgs),
+    /// Would a model know which tool of a catalogue to call? Exit code 1 when something is wrong with it.
+    LintTools(lint_tools::LintArgs),
     /// Checks whether a file is a sound recording. Exit code 1 when it is not.
     Validate {
         #[command(flatten)]
@@ -222,6 +225,7 @@ fn main() -> ExitCode {
             opened::mermaid(&input, view, collapse_plumbing)
         }
         Command::Diff(args) => differ::diff(&args),
+        Command::LintTools(args) => lint(&args),
         Command::Validate { input, strict } => offline::validate(&input, strict),
         Command::Pack { input } => opened::pack(&input),
         Command::Unpack { input } => opened::unpack(&input),
@@ -243,4 +247,13 @@ fn main() -> ExitCode {
 fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::unusable(format!("no event loop: {error}")))?.block_on(future)
+}
+
+fn lint(args: &lint_tools::LintArgs) -> Result<ExitCode, Failure> {
+    let outcome = lint_tools::lint(args);
+    if outcome.code == 2 {
+        return Err(Failure::unusable(outcome.text));
+    }
+    out::say(format!("{}\n", outcome.text));
+    Ok(lint_tools::exit(&outcome))
 }

@@ -278,3 +278,57 @@ fn completions_manuals_and_pages_are_written() {
     assert_eq!(out(&["who", "FILE", "iteration", "--out", saved.to_str().unwrap()]), "");
     assert!(text_of(&saved).contains("was written 2 times"));
 }
+
+/// Runs the linter under one of its two names, with a catalogue on standard input.
+fn lint(binary: &str, args: &[&str], catalogue: &str) -> (Option<i32>, String, String) {
+    use std::io::Write as _;
+    let mut child = Command::new(binary)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(catalogue.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// Proves TOOL-115: one grammar and one exit contract under both names; likeness fails only with a threshold.
+#[test]
+fn a_catalogue_is_linted_under_both_names() {
+    let good = |name: &str, what: &str| {
+        json!({ "name": name, "description": format!("Looks {what} up by its number, for questions about one of them."),
+                "inputSchema": { "type": "object", "properties": {} } })
+    };
+    let fine = json!([good("get_order", "an order"), good("get_orders", "an order")]).to_string();
+    let bad = json!({ "tools": [{ "name": "get", "description": "" }] }).to_string();
+    let own = env!("CARGO_BIN_EXE_agentfootprint-lint-tools");
+    let sub = env!("CARGO_BIN_EXE_agentfootprint");
+    let under = |name: &str| if name == own { vec!["-"] } else { vec!["lint-tools", "-"] };
+    for name in [own, sub] {
+        let with = |more: &[&'static str]| [under(name), more.to_vec()].concat();
+        let (code, out, _) = lint(name, &with(&[]), &fine);
+        assert_eq!(code, Some(0), "{out}");
+        assert!(
+            out.contains("alike  get_order ~ get_orders") && out.contains("likeness is reported only"),
+            "{out}"
+        );
+        let (code, out, _) = lint(name, &with(&["--threshold", "0.9"]), &fine);
+        assert!(code == Some(1) && out.contains("confusable  get_order ~ get_orders"), "{out}");
+        let (code, out, _) = lint(name, &with(&["--no-similarity", "--json"]), &fine);
+        assert_eq!(
+            (code, serde_json::from_str::<Value>(&out).unwrap()["similarity"].clone()),
+            (Some(0), Value::Null)
+        );
+        let (code, out, _) = lint(name, &with(&["--no-similarity"]), &bad);
+        assert!(code == Some(1) && out.contains("error  get: it has no description"), "{out}");
+        let (code, out, err) = lint(name, &with(&[]), "not json");
+        assert!(code == Some(2) && out.is_empty() && err.contains("the catalogue is not JSON"), "{err}");
+        let (code, ..) = lint(name, &with(&["--no-such-option"]), &fine);
+        assert_eq!(code, Some(2));
+        let (code, _, err) = lint(name, &with(&["--threshold", "7"]), &fine);
+        assert!(code == Some(2) && err.contains("`--threshold` must be between 0 and 1"), "{err}");
+    }
+}

@@ -4,6 +4,7 @@
 //! size, and says for which purpose a text is embedded: a question and the passage that answers it are not embedded
 //! alike by every model.
 
+use agentfootprint_record::text::cut;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +82,55 @@ pub trait Embedder: Send + Sync + 'static {
     }
 }
 
+/// The ceiling of embedders that name none, in characters.
+pub const DEFAULT_MAX_INPUT_CHARS: usize = 2000;
+
+/// How much of a text is embedded, in characters: what was asked for, else what the embedder takes, else the default.
+///
+/// ```
+/// # use agentfootprint_core::embed::{input_ceiling, EmbedKind, Embedder, Embeddings};
+/// # use agentfootprint_core::llm::{CallCx, LlmError};
+/// # struct Unnamed;
+/// # #[async_trait::async_trait]
+/// # impl Embedder for Unnamed {
+/// #     fn id(&self) -> Option<&str> { None }
+/// #     fn dimensions(&self) -> Option<usize> { None }
+/// #     async fn embed_batch(&self, _: &[&str], _: EmbedKind, _: &CallCx) -> Result<Embeddings, LlmError> {
+/// #         Ok(Embeddings::default())
+/// #     }
+/// # }
+/// assert_eq!(input_ceiling(None, &Unnamed), 2000);
+/// assert_eq!(input_ceiling(Some(512), &Unnamed), 512);
+/// ```
+pub fn input_ceiling(explicit: Option<usize>, embedder: &dyn Embedder) -> usize {
+    explicit.or_else(|| embedder.max_input_chars()).unwrap_or(DEFAULT_MAX_INPUT_CHARS)
+}
+
+/// Texts as they are embedded, and the ids of those that were longer than the ceiling.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClippedPieces<'t> {
+    /// The texts, in order, none longer than the ceiling.
+    pub texts: Vec<&'t str>,
+    /// The ids of the texts that were cut. Who embeds them reports these.
+    pub clipped: Vec<&'t str>,
+}
+
+/// Cuts texts to the ceiling, counted in UTF-16 units like every other number of characters, never inside a character.
+pub fn clip_pieces<'t>(
+    pieces: impl IntoIterator<Item = (&'t str, &'t str)>,
+    ceiling: usize,
+) -> ClippedPieces<'t> {
+    let mut out = ClippedPieces::default();
+    for (id, text) in pieces {
+        let kept = cut(text, ceiling).kept;
+        if kept.len() < text.len() {
+            out.clipped.push(id);
+        }
+        out.texts.push(kept);
+    }
+    out
+}
+
 /// Vectors of different lengths cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -130,5 +180,34 @@ mod tests {
         assert_eq!(cosine_similarity(&[1.0, 0.0], &[0.0, 3.0]), Ok(0.0));
         assert_eq!(cosine_similarity(&[0.0, 0.0], &[1.0, 1.0]), Ok(0.0));
         assert_eq!(cosine_similarity(&[1.0], &[]), Err(UnequalVectors { left: 1, right: 0 }));
+    }
+
+    struct Named(Option<usize>);
+
+    #[async_trait]
+    impl Embedder for Named {
+        fn id(&self) -> Option<&str> {
+            None
+        }
+        fn dimensions(&self) -> Option<usize> {
+            None
+        }
+        fn max_input_chars(&self) -> Option<usize> {
+            self.0
+        }
+        async fn embed_batch(&self, _: &[&str], _: EmbedKind, _: &CallCx) -> Result<Embeddings, LlmError> {
+            Ok(Embeddings::default())
+        }
+    }
+
+    /// Proves LLM-145.
+    #[test]
+    fn what_is_longer_than_the_ceiling_is_cut_and_named() {
+        assert_eq!(input_ceiling(Some(7), &Named(Some(9))), 7);
+        assert_eq!(input_ceiling(None, &Named(Some(9))), 9);
+        assert_eq!(input_ceiling(None, &Named(None)), 2000);
+        let clipped = clip_pieces([("a", "1234"), ("b", "12345"), ("c", "123😀"), ("d", "")], 4);
+        assert_eq!(clipped.texts, ["1234", "1234", "123", ""]);
+        assert_eq!(clipped.clipped, ["b", "c"], "a pair of code units is not cut in two");
     }
 }

@@ -14,8 +14,11 @@
 //! | [`tools`] | tools, and the one pipeline every call goes through |
 //! | [`llm`] | the port to model providers |
 //! | [`embed`] | the port to embedding models |
+//! | [`observe`] | what watches all runs of a runner, and how it is let go |
 //! | [`record`] | recording a run |
 //! | [`reliability`] | rules around one model call |
+//! | [`cache_meter`] | what prompt caching did in a run |
+//! | [`validation`] | holding an answer against evidence before it is delivered |
 //! | [`window`] | what leaves a conversation that grows |
 //!
 //! Two rules hold everywhere. An [`Agent`](agent::Agent) is immutable and runs many turns at once: what belongs to one run
@@ -24,15 +27,18 @@
 
 pub mod agent;
 pub mod artifacts;
+pub mod cache_meter;
 pub mod compose;
 pub mod embed;
 pub mod events;
 pub mod injection;
 pub mod llm;
+pub mod observe;
 pub mod record;
 pub mod reliability;
 pub mod run;
 pub mod tools;
+pub mod validation;
 pub mod window;
 
 #[doc(hidden)]

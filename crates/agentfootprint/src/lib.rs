@@ -40,6 +40,8 @@
 //! | [`compose`] | one model call, sequences, parallels, loops, graphs, patterns |
 //! | [`context`] | facts, instructions and steering |
 //! | [`tools`] | tools, permissions, middleware, people in the loop |
+//! | [`observe`] | what watches all runs of a runner: exporters, bills, viewers; shutting down |
+//! | [`validation`] | holding an answer against evidence before it is delivered |
 //! | [`reliability`] | rules around a model call: ask again, somebody else, fall back, give up |
 //! | [`window`] | what leaves a conversation that grows |
 //! | [`run`] | inputs, options, outcomes and errors of runs |
@@ -52,7 +54,7 @@
 //! | [`footprint`] | the flowchart engine underneath |
 
 pub use agentfootprint_core::{
-    agent, compose, embed, injection as context, llm, reliability, run, tools, window,
+    agent, compose, embed, injection as context, llm, observe, reliability, run, tools, validation, window,
 };
 pub use agentfootprint_debug as debug;
 pub use agentfootprint_macros::tool;

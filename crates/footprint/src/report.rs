@@ -325,7 +325,7 @@ impl Chart {
         let previous = checkpoint.paused_execution.map_or_else(|| Str::from(""), |at| at.run_id);
         let visits: Vec<(Str, u64)> = checkpoint.visit_counts.into_iter().collect();
         // Without a recorded count, the visits made are the least the next index can be.
-        let visited: u64 = visits.iter().map(|(_, count)| *count).sum();
+        let visited: u64 = visits.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count));
         let start = LegStart {
             leg: LegKind::Resumed { previous_run_id: previous },
             root,

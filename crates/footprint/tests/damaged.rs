@@ -152,7 +152,7 @@ fn replaced(value: &Value, n: &mut usize, by: &dyn Fn(&Value) -> Value) -> Value
 fn cut_short() {
     for (good, read) in doors() {
         assert!(!refused(read, &good));
-        for end in (0..good.len()).step_by(7).filter(|end| good.is_char_boundary(*end)) {
+        for end in (0..good.len()).step_by(good.len() / 120 + 1).filter(|end| good.is_char_boundary(*end)) {
             assert!(refused(read, &good[..end]), "{end} of {}", good.len());
         }
     }
@@ -215,7 +215,8 @@ fn counters_at_their_end() {
             }
             // One that was never text.
             let report = ready(chart().resume(checkpoint, 7, RunOptions::new()).unwrap());
-            assert!(!report.snapshot().commit_log.is_empty());
+            // A mount that a pause left again has no bundle, but its node.
+            assert!(!report.snapshot().execution_tree.is_empty());
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::llm::{LlmProvider, PricingTable, ThinkingHandler};
 use crate::reliability::Reliability;
 use crate::tools::Tooling;
 use crate::tools::{CredentialProvider, IntoTool, Tool};
+use crate::validation::AnswerValidation;
 use crate::window::{SummarizeOldest, Window, WindowDoor, WindowStrategy};
 
 /// Declares an agent. Every method consumes and returns the builder; nothing is checked before [`build`](Self::build), which
@@ -64,10 +65,13 @@ pub struct AgentBuilder {
     pub(super) tooling: Tooling,
     pub(super) output: Option<(Arc<dyn OutputContract>, OutputOptions)>,
     pub(super) fallback: Option<(FallbackFn, Option<Value>)>,
+    pub(super) answer_validation: Option<AnswerValidation>,
     pub(super) thinking_handler: Option<Option<Arc<dyn ThinkingHandler>>>,
     pub(super) cache_strategy: Option<Arc<dyn CacheStrategy>>,
     pub(super) configure: Option<ConfigureFn>,
     pub(super) windows: Vec<Window>,
+    /// Whether `act` was called.
+    pub(super) acts: bool,
     pub(super) reliability: Option<Reliability>,
     pub(super) recorders: Vec<Arc<dyn Recorder>>,
     pub(super) hub: EventHub,
@@ -88,10 +92,12 @@ impl AgentBuilder {
             tooling: Tooling::default(),
             output: None,
             fallback: None,
+            answer_validation: None,
             thinking_handler: None,
             cache_strategy: None,
             configure: None,
             windows: Vec::new(),
+            acts: false,
             reliability: None,
             recorders: Vec::new(),
             hub: EventHub::new(),
@@ -357,6 +363,14 @@ impl AgentBuilder {
         self
     }
 
+    /// Holds every final answer against evidence before it is delivered. Needs `output_schema`.
+    pub fn answer_validation(mut self, validation: AnswerValidation) -> Self {
+        if self.answer_validation.replace(validation).is_some() {
+            self.twice("answer_validation");
+        }
+        self
+    }
+
     /// Reads the provider's thinking with this handler instead of the declared one.
     pub fn thinking_handler(mut self, handler: impl ThinkingHandler) -> Self {
         if self.thinking_handler.replace(Some(Arc::new(handler))).is_some() {
@@ -409,7 +423,7 @@ impl AgentBuilder {
         self.windowed(WindowDoor::Compaction, Arc::new(strategy))
     }
 
-    fn windowed(mut self, door: WindowDoor, strategy: Arc<dyn WindowStrategy>) -> Self {
+    pub(super) fn windowed(mut self, door: WindowDoor, strategy: Arc<dyn WindowStrategy>) -> Self {
         self.windows.push(Window { strategy, door });
         self
     }

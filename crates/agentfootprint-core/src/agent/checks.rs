@@ -36,6 +36,7 @@ pub(super) fn build(mut builder: AgentBuilder) -> Result<Agent, AgentBuildErrors
         problems.push(error.into());
     }
     let output = output(&mut builder, &mut problems);
+    check_validation(&builder, output.is_some(), &mut problems);
     let tools = tools(&builder, &mut problems);
     check_injections(&builder.injections, &mut problems);
     check_recorders(&builder, &mut problems);
@@ -81,6 +82,7 @@ pub(super) fn build(mut builder: AgentBuilder) -> Result<Agent, AgentBuildErrors
         tools,
         tooling: builder.tooling,
         output,
+        answer_validation: builder.answer_validation,
         thinking_handler,
         cache_strategy,
         configure: builder.configure,
@@ -152,6 +154,19 @@ fn check_texts(builder: &AgentBuilder, problems: &mut Vec<AgentBuildError>) {
     }
     if builder.system.as_ref().is_some_and(|(text, _)| text.trim().is_empty()) {
         problems.push(AgentBuildError::Empty { option: "system" });
+    }
+}
+
+/// The answer's validation: its own options, and the form it stands on.
+fn check_validation(builder: &AgentBuilder, has_contract: bool, problems: &mut Vec<AgentBuildError>) {
+    let Some(declared) = &builder.answer_validation else { return };
+    let ranges = declared.problems().into_iter();
+    problems.extend(ranges.map(|(option, value, rule)| AgentBuildError::OutOfRange { option, value, rule }));
+    if !has_contract {
+        problems.push(AgentBuildError::Needs {
+            what: "`answer_validation`".to_owned(),
+            needs: "`output_schema`: what is compared with evidence is an answer of a declared form",
+        });
     }
 }
 

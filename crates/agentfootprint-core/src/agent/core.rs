@@ -20,6 +20,7 @@ use crate::reliability::Gate;
 use crate::run::{IntegrityCheck, IntegrityLedger};
 use crate::tools::Tooling;
 use crate::tools::{Tool, ToolSessions};
+use crate::validation::{AnswerValidation, AnswerValidationMode};
 use crate::window::Window;
 
 /// The base system prompt, with its record built once.
@@ -45,6 +46,7 @@ pub(crate) struct AgentCore {
     pub(crate) tooling: Tooling,
     pub(crate) static_offer: Arc<Offer>,
     pub(crate) output: Option<Output>,
+    pub(crate) answer_validation: Option<AnswerValidation>,
     pub(crate) thinking_handler: Option<Arc<dyn ThinkingHandler>>,
     pub(crate) cache_strategy: Arc<dyn CacheStrategy>,
     pub(crate) configure: Option<ConfigureFn>,
@@ -118,6 +120,11 @@ impl AgentCore {
     /// Whether the branch that asks for the form again is mounted.
     pub(crate) fn mounts_output_retry(&self) -> bool {
         self.output.as_ref().is_some_and(|output| output.retries > 0)
+    }
+
+    /// Whether drafts are kept from events: an answer may yet be refused, and then nobody has seen it (AGT-97).
+    pub(crate) fn withholds_drafts(&self) -> bool {
+        self.answer_validation.as_ref().is_some_and(|declared| declared.mode == AnswerValidationMode::Enforce)
     }
 
     /// Whether everything of one model call is one mounted chart.

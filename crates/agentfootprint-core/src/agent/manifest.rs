@@ -1,6 +1,8 @@
 //! The manifest of a leg: names only, and absent means not configured (AGT §13).
 
-use agentfootprint_record::events::payload::{AgentRunConfigured, ArtifactsManifest, LlmManifest};
+use agentfootprint_record::events::payload::{
+    AgentRunConfigured, AnswerValidationManifest, ArtifactsManifest, LlmManifest,
+};
 use agentfootprint_record::events::words::{ModelOverride, ReactMode};
 
 use footprint::value::Str;
@@ -22,6 +24,9 @@ pub(crate) fn manifest(agent: &AgentCore) -> AgentRunConfigured {
         let mut manifest = ArtifactsManifest::new();
         manifest.placement = options.max_inline_chars().is_some();
         manifest
+    });
+    configured.answer_validation = agent.answer_validation.as_ref().map(|declared| {
+        AnswerValidationManifest::new(declared.id.clone(), declared.version.clone(), declared.mode.as_str())
     });
     configured
 }

@@ -13,6 +13,7 @@
 //! | `request`, `receipt`, `cost`, `wire_check` | around the model call |
 //! | `outcome`, `settle` | from the end of a walk to the outcome of a run |
 
+mod act;
 mod builder;
 mod builder_tools;
 pub(crate) mod cache;
@@ -38,7 +39,6 @@ pub(crate) mod records;
 pub(crate) mod reported;
 pub(crate) mod reports;
 pub(crate) mod request;
-mod sessions;
 pub(crate) mod settle;
 pub(crate) mod slot;
 pub(crate) mod stages;
@@ -48,13 +48,14 @@ pub(crate) mod wire;
 pub(crate) mod wire_check;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use footprint::chart::Chart;
 use footprint::observe::Recorder;
 use footprint::pause::FlowchartCheckpoint;
 use footprint::value::{Object, Str, Value};
 
+pub use self::act::Act;
 pub use self::builder::AgentBuilder;
 pub use self::cache::{
     Automatic, Breakpoints, CacheCapabilities, CacheMetrics, CacheStrategy, CacheStrategyContext, NoCaching,
@@ -73,9 +74,9 @@ pub use self::output::{
 pub use self::typed::TypedReadError;
 use crate::events::EventHub;
 use crate::llm::LlmProvider;
+use crate::observe::Observers;
 use crate::run::{
     AgentRunCheckpoint, ChartRunner, RunHandle, RunInput, RunNeeds, RunOptions, RunRefusal, Runner, UiGroup,
-    lock,
 };
 
 /// An agent. Clones are the same agent; any number of its runs may be under way at once (AGT-15).
@@ -107,7 +108,7 @@ struct Shared {
     core: Arc<AgentCore>,
     chart: Chart,
     hub: EventHub,
-    recorders: Mutex<Vec<Arc<dyn Recorder>>>,
+    observers: Observers,
     group: OnceLock<UiGroup>,
 }
 
@@ -123,7 +124,8 @@ impl Agent {
         hub: EventHub,
         recorders: Vec<Arc<dyn Recorder>>,
     ) -> Self {
-        Self(Arc::new(Shared { core, chart, hub, recorders: Mutex::new(recorders), group: OnceLock::new() }))
+        let observers = Observers::with(recorders);
+        Self(Arc::new(Shared { core, chart, hub, observers, group: OnceLock::new() }))
     }
 
     pub(crate) fn core(&self) -> &Arc<AgentCore> {
@@ -136,10 +138,6 @@ impl Agent {
 
     pub(crate) fn hub(&self) -> &EventHub {
         &self.0.hub
-    }
-
-    pub(crate) fn recorders(&self) -> Vec<Arc<dyn Recorder>> {
-        lock(&self.0.recorders).clone()
     }
 
     /// The agent's id.
@@ -228,10 +226,8 @@ impl Runner for Agent {
         self.hub()
     }
 
-    fn attach(&self, recorder: Arc<dyn Recorder>) {
-        let mut attached = lock(&self.0.recorders);
-        attached.retain(|known| known.id() != recorder.id());
-        attached.push(recorder);
+    fn observers(&self) -> &Observers {
+        &self.0.observers
     }
 }
 

@@ -193,6 +193,9 @@ async fn consult(cx: &StageCx, link: &dyn MessageMiddleware, seen: &MessageConte
         let failed =
             |why: String| MessageOutcome::deny(format!("middleware `{}` failed: {why}", link.name()));
         Consulted(match AssertUnwindSafe(link.on_message(seen)).catch_unwind().await {
+            Ok(Ok(MessageOutcome::Allow { content: Some(text), .. })) if text.trim().is_empty() => {
+                failed("it left the message without text".to_owned())
+            }
             Ok(Ok(outcome)) => outcome,
             Ok(Err(error)) => failed(error.to_string()),
             Err(_) => failed("it panicked".to_owned()),

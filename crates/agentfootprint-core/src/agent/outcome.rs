@@ -74,15 +74,21 @@ fn unsupported_values(from: &Object) -> Option<RunError> {
 }
 
 fn answer_blocked(from: &Object) -> Option<RunError> {
-    let blocked = from.get(state::ANSWER_VALIDATION_BLOCKED)?;
-    let checks = blocked
-        .as_array()
-        .into_iter()
-        .flat_map(footprint::value::Array::iter)
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect();
-    Some(RunError::AnswerValidation { checks })
+    let blocked = from.get(state::ANSWER_VALIDATION_BLOCKED).and_then(Value::as_bool).unwrap_or_default();
+    if !blocked {
+        return None;
+    }
+    let report = from.get(state::ANSWER_VALIDATION).cloned().unwrap_or_default();
+    let word = |of: &Value, key: &str| of.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let failing = |check: &&Value| !matches!(&*word(check, "disposition"), "checked-pass" | "not-applicable");
+    let listed = report.get("checks").and_then(Value::as_array).into_iter().flatten().filter(failing);
+    let mut checks: Vec<String> =
+        listed.map(|check| format!("{} ({})", word(check, "id"), word(check, "disposition"))).collect();
+    let reason = word(&report, "reason");
+    if checks.is_empty() && !reason.is_empty() {
+        checks.push(reason);
+    }
+    Some(RunError::AnswerValidation { validator: word(&report, "validatorId"), checks, report })
 }
 
 /// The run's failure for the engine's.
@@ -171,10 +177,19 @@ mod tests {
         let refused =
             failure(value!({ "unsupportedValues": { "refused": true, "values": values } })).unwrap();
         assert_eq!(refused.to_string(), "the answer states values no tool result supports: px-2210");
-        assert!(matches!(
-            failure(value!({ "answerValidationBlocked": ["claims: fail"] })),
-            Some(RunError::AnswerValidation { .. })
-        ));
+        assert!(failure(value!({ "answerValidationBlocked": false })).is_none());
+        let checks = value!([
+            { "id": "total", "disposition": "checked-fail" }, { "id": "name", "disposition": "checked-pass" },
+        ]);
+        let blocked = failure(value!({
+            "answerValidationBlocked": true,
+            "answerValidation": { "validatorId": "totals", "status": "failed", "checks": (checks) },
+        }))
+        .unwrap();
+        assert_eq!(
+            blocked.to_string(),
+            "the answer did not pass its validation `totals`: total (checked-fail)"
+        );
     }
 
     /// Proves AGT-26: the order of resolution.

@@ -24,7 +24,7 @@ pub(crate) struct ReceiptFacts<'a> {
 }
 
 fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    Value::from(entries.map(|(key, value)| (Str::from(key), value)).into_iter().collect::<Object>())
+    Value::from(entries.into_iter().collect::<Object>())
 }
 
 /// Mints the receipt: the last act before the port, and minted nowhere else.

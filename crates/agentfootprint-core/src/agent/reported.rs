@@ -58,7 +58,7 @@ mod tests {
         texts.iter().map(|text| base_piece(&Str::from(*text), "r")).collect()
     }
 
-    fn said<'a>(entering: Vec<&'a Piece>) -> Vec<&'a str> {
+    fn said(entering: Vec<&Piece>) -> Vec<&str> {
         entering.into_iter().map(|piece| &*piece.payload.content_summary).collect()
     }
 

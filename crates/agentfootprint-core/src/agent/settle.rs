@@ -19,7 +19,7 @@ use super::{Agent, manifest, outcome};
 use crate::run::launch::{Dials, Launch, Leg, launch};
 use crate::run::{
     AgentRunCheckpoint, DeliveryError, PauseOutcome, Restored, RunContext, RunError, RunHandle, RunIdentity,
-    RunInput, RunOptions, RunOutcome, RunRecord, RunRefusal, RunReport, StartMaterial, lock,
+    RunInput, RunOptions, RunOutcome, RunRecord, RunRefusal, RunReport, Runner as _, StartMaterial, lock,
 };
 
 /// Starts a turn.
@@ -156,7 +156,7 @@ fn declared(
             delivery: options.observer_delivery,
             queue: options.observer_queue.clone(),
         },
-        recorders: agent.recorders(),
+        observers: agent.observers().clone(),
         identity,
         start,
         leg,
@@ -234,7 +234,7 @@ async fn settle(core: Arc<AgentCore>, run: Arc<RunContext>, report: WalkReport) 
         Ok(RunOutcome::Paused(_)) => Some(checkpoint_of_state(&core, &run, &final_state)),
         Err(error) => error.checkpoint().cloned(),
     };
-    let record = RunRecord::new(run.run_id().clone(), final_state, report, checkpoint);
+    let record = RunRecord::new(run.run_id().clone(), final_state, report, checkpoint).redacting(run.redacts);
     RunReport::new(resolved, record)
 }
 

@@ -1,7 +1,7 @@
 //! How every runner of this module starts, resumes and ends: one path, whatever its chart is.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use agentfootprint_record::conventions::{ids, state};
 use agentfootprint_record::events::payload::PauseResume;
@@ -18,6 +18,7 @@ use crate::agent::outcome::{failure_in, failure_of};
 use crate::agent::settle::{as_map, check_start, disposition, fatal, pause_requested};
 use crate::agent::{AgentCore, Posture};
 use crate::events::EventHub;
+use crate::observe::Observers;
 use crate::run::launch::{Dials, Launch, Leg, launch};
 use crate::run::{
     Disposition, IntegrityLedger, PauseOutcome, RunContext, RunError, RunHandle, RunInput, RunNeeds,
@@ -46,7 +47,7 @@ struct Shared<T> {
     needs: RunNeeds,
     decode: Decode<T>,
     hub: EventHub,
-    recorders: Mutex<Vec<Arc<dyn Recorder>>>,
+    observers: Observers,
 }
 
 /// The parts a runner is assembled from.
@@ -83,7 +84,7 @@ impl<T: Send + 'static> Core<T> {
             needs: parts.needs,
             decode,
             hub: EventHub::new(),
-            recorders: Mutex::default(),
+            observers: Observers::new(),
         }))
     }
 
@@ -111,10 +112,8 @@ impl<T: Send + 'static> Core<T> {
         &self.0.hub
     }
 
-    pub(crate) fn attach(&self, recorder: Arc<dyn Recorder>) {
-        let mut attached = lock(&self.0.recorders);
-        attached.retain(|known| known.id() != recorder.id());
-        attached.push(recorder);
+    pub(crate) fn observers(&self) -> &Observers {
+        &self.0.observers
     }
 
     pub(crate) fn start(&self, input: RunInput, options: RunOptions) -> Result<RunHandle<T>, RunRefusal> {
@@ -190,7 +189,7 @@ impl<T: Send + 'static> Core<T> {
                 delivery: Delivery::Inline,
                 queue: None,
             },
-            recorders: lock(&shared.recorders).clone(),
+            observers: shared.observers.clone(),
             identity,
             start,
             leg,
@@ -264,7 +263,7 @@ async fn settle<T: Send + 'static>(core: Core<T>, run: Arc<RunContext>, report: 
         }
         disposition(agent, &run);
     }
-    let record = RunRecord::new(run.run_id().clone(), final_state, report, None);
+    let record = RunRecord::new(run.run_id().clone(), final_state, report, None).redacting(run.redacts);
     RunReport::new(outcome, record)
 }
 
@@ -356,8 +355,8 @@ macro_rules! runner {
                 self.core.events()
             }
 
-            fn attach(&self, recorder: std::sync::Arc<dyn footprint::observe::Recorder>) {
-                self.core.attach(recorder);
+            fn observers(&self) -> &crate::observe::Observers {
+                self.core.observers()
             }
         }
 

@@ -22,6 +22,7 @@ use crate::run::{RunProbe, RunWiring, lock};
 /// Records boundaries of one run. It needs three connections — the walk, the typed events, the commit counter — and the only
 /// constructor makes all three (REC-39).
 pub struct BoundaryRecorder {
+    id: Str,
     detail: BoundaryDetail,
     probe: RunProbe,
     rows: Mutex<Rows>,
@@ -40,7 +41,13 @@ impl BoundaryRecorder {
 
     /// Connects a recorder to one run, before its first stage.
     pub fn connect(wiring: &mut RunWiring<'_>, detail: BoundaryDetail) -> Arc<Self> {
-        let recorder = Arc::new(Self { detail, probe: wiring.probe().clone(), rows: Mutex::default() });
+        Self::connect_as(wiring, detail, Self::ID)
+    }
+
+    /// The same under another id, beside the one of a recording.
+    pub(crate) fn connect_as(wiring: &mut RunWiring<'_>, detail: BoundaryDetail, id: &str) -> Arc<Self> {
+        let (id, probe) = (id.into(), wiring.probe().clone());
+        let recorder = Arc::new(Self { id, detail, probe, rows: Mutex::default() });
         let listening = Arc::clone(&recorder);
         wiring.events().on_shared(Pattern::All, Arc::new(move |event| listening.hear(event))).keep();
         wiring.observe(Arc::clone(&recorder) as Arc<dyn Recorder>);
@@ -98,7 +105,7 @@ impl Rows {
 
 impl Recorder for BoundaryRecorder {
     fn id(&self) -> &str {
-        Self::ID
+        &self.id
     }
 
     fn interest(&self) -> Interest {

@@ -12,7 +12,7 @@ use super::boundary::BoundaryRecorder;
 use super::options::RecordOptions;
 use super::tail::EventTail;
 use crate::events::Subscription;
-use crate::run::{RunOptions, RunProbe, RunRecord, lock};
+use crate::run::{RunOptions, RunProbe, RunRecord, RunWiring, lock};
 
 /// What a run leaves behind so far. Cheap to clone; usable while the run goes on and after it.
 #[derive(Clone)]
@@ -39,20 +39,24 @@ impl RecordingHandle {
 
     /// Attaches the event tail, the boundary recorder and the control dependencies to the run that these options will start.
     pub(crate) fn attach(&self, options: RunOptions) -> RunOptions {
-        let inner = Arc::clone(&self.0);
-        options.wire(move |wiring| {
-            let tail = Arc::clone(&inner.tail);
-            let listening = wiring.events().on_shared(Pattern::All, Arc::new(move |event| tail.push(event)));
-            let boundary = BoundaryRecorder::connect(wiring, inner.options.boundary_detail);
-            wiring.observe(Arc::new(ControlDeps::new().mode(ControlMode::Lean)));
-            let connected = Connected {
-                probe: wiring.probe().clone(),
-                boundary,
-                listening: std::sync::Mutex::new(Some(listening)),
-            };
-            // A handle belongs to one run: declared options are started once.
-            let _ = inner.connected.set(connected);
-        })
+        let handle = self.clone();
+        options.wire(move |wiring| handle.connect(wiring))
+    }
+
+    /// The same for one run that is being made.
+    pub(crate) fn connect(&self, wiring: &mut RunWiring<'_>) {
+        let inner = &self.0;
+        let tail = Arc::clone(&inner.tail);
+        let listening = wiring.events().on_shared(Pattern::All, Arc::new(move |event| tail.push(event)));
+        let boundary = BoundaryRecorder::connect(wiring, inner.options.boundary_detail);
+        wiring.observe(Arc::new(ControlDeps::new().mode(ControlMode::Lean)));
+        let connected = Connected {
+            probe: wiring.probe().clone(),
+            boundary,
+            listening: std::sync::Mutex::new(Some(listening)),
+        };
+        // A handle belongs to one run: declared options are started once.
+        let _ = inner.connected.set(connected);
     }
 
     /// The recording so far, detached: it shares nothing that the run still changes.
@@ -60,7 +64,7 @@ impl RecordingHandle {
     /// # Errors
     /// [`RecordingError::Unavailable`] when the run never reached the engine.
     pub fn to_recording(&self) -> Result<Recording, RecordingError> {
-        let snapshot = self.0.connected.get().and_then(|connected| connected.probe.snapshot());
+        let snapshot = self.0.connected.get().and_then(|connected| connected.probe.recorded());
         let snapshot = snapshot.ok_or_else(|| RecordingError::Unavailable {
             reason: "the run has not reached its first stage".to_owned(),
         })?;
@@ -68,7 +72,7 @@ impl RecordingHandle {
     }
 
     pub(crate) fn of_finished(&self, record: &RunRecord) -> Recording {
-        self.made(Recording::new(record.snapshot().clone(), self.0.tail.events(), self.0.structure.clone()))
+        self.made(Recording::new(record.recorded().clone(), self.0.tail.events(), self.0.structure.clone()))
     }
 
     fn made(&self, recording: Recording) -> Recording {

@@ -337,7 +337,7 @@ impl<'a> Passes<'a> {
 
     /// Whether a draft is kept from events: message middleware judges what goes out, and a draft was not judged.
     fn withholds(&self) -> bool {
-        !self.cx.agent.tooling.message_middleware.is_empty()
+        !self.cx.agent.tooling.message_middleware.is_empty() || self.cx.agent.withholds_drafts()
     }
 
     fn note(&mut self, pass: &Pass) {

@@ -52,6 +52,8 @@ pub struct RunContext {
     pub(crate) effects: Arc<dyn Effects>,
     pub(crate) events: RunEvents,
     pub(crate) barrier: Option<DurabilityBarrier>,
+    /// Whether recordings of the run hold the redacted mirror.
+    pub(crate) redacts: bool,
     pub(crate) start: StartMaterial,
     pub(crate) integrity: Mutex<IntegrityLedger>,
     pub(crate) ordinals: AtomicU64,
@@ -73,6 +75,7 @@ pub(crate) struct RunParts {
     pub(crate) effects: Arc<dyn Effects>,
     pub(crate) events: RunEvents,
     pub(crate) barrier: Option<DurabilityBarrier>,
+    pub(crate) redacts: bool,
     pub(crate) start: StartMaterial,
     pub(crate) integrity: IntegrityLedger,
 }
@@ -91,6 +94,7 @@ impl RunContext {
             effects: parts.effects,
             events: parts.events,
             barrier: parts.barrier,
+            redacts: parts.redacts,
             start: parts.start,
             integrity: Mutex::new(parts.integrity),
             ordinals: AtomicU64::new(0),

@@ -52,6 +52,8 @@ pub enum EffectKind {
     Credential,
     /// An artifact store call.
     Artifact,
+    /// A validation of an answer.
+    Validate,
     /// A wait.
     Timer,
 }
@@ -75,6 +77,7 @@ impl EffectKind {
             Self::ToolList => "tool-list",
             Self::Credential => "credential",
             Self::Artifact => "artifact",
+            Self::Validate => "answer validation",
             Self::Timer => "timer",
         }
     }

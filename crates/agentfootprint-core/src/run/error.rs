@@ -3,6 +3,7 @@
 use footprint::error::StageError;
 use footprint::value::{Str, Value};
 
+use super::ask_fault::AskComponentFault;
 use super::checkpoint::AgentRunCheckpoint;
 use super::report::PauseOutcome;
 use crate::llm::LlmError;
@@ -322,10 +323,24 @@ pub enum RunError {
         checks: Vec<String>,
     },
     /// The final-answer contract blocked delivery.
-    #[error("the answer did not pass its validation: {}", checks.join(", "))]
+    #[error("the answer did not pass its validation `{validator}`: {}", checks.join(", "))]
     AnswerValidation {
-        /// Check names with dispositions.
+        /// The validator.
+        validator: String,
+        /// Check names with dispositions, or why nothing was compared.
         checks: Vec<String>,
+        /// The whole report (EVD-905); it holds neither the answer nor a payload.
+        report: Value,
+    },
+    /// A question names a screen that cannot be shown.
+    #[error("the question cannot be shown ({door}): {fault}")]
+    InvalidAskComponent {
+        /// What is wrong.
+        fault: AskComponentFault,
+        /// How the question was raised.
+        door: &'static str,
+        /// The reference, when there is one.
+        reference: Option<Str>,
     },
     /// A router's reply could not be used.
     #[error("the router's reply is unusable ({what}); known agents: {}", roster.join(", "))]
@@ -412,6 +427,7 @@ impl RunError {
             Self::CredentialConsentRequired { .. } => "CredentialConsentRequiredError",
             Self::CheckerDead { .. } => "CheckerDeadError",
             Self::AnswerValidation { .. } => "AnswerValidationError",
+            Self::InvalidAskComponent { .. } => "InvalidAskComponentError",
             Self::RoutingDecision { .. } => "RoutingDecisionError",
             Self::Delivery(_) => "DeliveryError",
             Self::EvidenceRecovery { .. } => "EvidenceRecoveryError",
@@ -439,6 +455,7 @@ impl RunError {
             Self::CredentialConsentRequired { .. } => Some("ERR_CREDENTIAL_CONSENT_REQUIRED"),
             Self::CheckerDead { .. } => Some("ERR_CHECKER_DEAD"),
             Self::AnswerValidation { .. } => Some("ERR_ANSWER_VALIDATION"),
+            Self::InvalidAskComponent { .. } => Some("ERR_INVALID_ASK_COMPONENT"),
             Self::RoutingDecision { .. } => Some("ERR_ROUTING_DECISION"),
             Self::Delivery(_) => Some("ERR_DELIVERY"),
             Self::EvidenceRecovery { .. } => Some("ERR_EVIDENCE_RECOVERY"),

@@ -4,10 +4,12 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use agentfootprint_record::events::{AgentEvent, CustomEvent, EventMeta, ReservedEventNameError};
 use agentfootprint_record::events::{Moment, RunFacts};
 use footprint::ids::RuntimeStageId;
+use footprint::observe::DrainReport;
 use footprint::snapshot::Snapshot;
 use footprint::value::Str;
 use footprint::walk;
@@ -36,6 +38,25 @@ impl RunProbe {
     /// The committed record so far.
     pub fn snapshot(&self) -> Option<Snapshot> {
         self.0.get().map(walk::RunHandle::snapshot)
+    }
+
+    /// The committed record so far as a recording may hold it: with a redaction policy its redacted mirror.
+    pub(crate) fn recorded(&self) -> Option<Snapshot> {
+        self.0.get().map(walk::RunHandle::snapshot_redacted)
+    }
+
+    /// The run in words so far, when it tells itself ([`RunOptions::narrative`](super::RunOptions::narrative)); else nothing (AGT-111).
+    pub fn narrative(&self) -> Vec<String> {
+        let entries = self.0.get().map(walk::RunHandle::narrative_entries).unwrap_or_default();
+        entries.into_iter().map(|entry| entry.text).collect()
+    }
+
+    /// Delivers what deferred observers have not seen yet, at most this long.
+    pub(crate) async fn drain(&self, timeout: Duration) -> DrainReport {
+        match self.0.get() {
+            Some(handle) => handle.drain_observers(timeout).await,
+            None => DrainReport::default(),
+        }
     }
 }
 

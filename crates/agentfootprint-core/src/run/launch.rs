@@ -10,7 +10,7 @@ use footprint::chart::Chart;
 use footprint::clock::Clock;
 use footprint::error::RunError as EngineError;
 use footprint::ids::{RunId, RunIdSource};
-use footprint::observe::{Delivery, ObserverQueueConfig, Recorder};
+use footprint::observe::{Delivery, ObserverQueueConfig};
 use footprint::pause::FlowchartCheckpoint;
 use footprint::report::{Outcome, RunReport as WalkReport};
 use footprint::state::{CommitValues, Tracking, WriteProvenance};
@@ -28,6 +28,7 @@ use super::integrity::IntegrityLedger;
 use super::options::{RunOptions, RunWiring};
 use super::report::RunReport;
 use crate::events::{EventHub, RunEvents};
+use crate::observe::{Keeping, Observers};
 
 /// How a leg begins.
 pub(crate) enum Leg {
@@ -69,7 +70,7 @@ pub(crate) struct Launch<T> {
     /// The runner that owns the run: `Agent:support`.
     pub(crate) owner: Str,
     pub(crate) dials: Dials,
-    pub(crate) recorders: Vec<Arc<dyn Recorder>>,
+    pub(crate) observers: Observers,
     pub(crate) identity: Option<MemoryIdentity>,
     pub(crate) start: StartMaterial,
     pub(crate) leg: Leg,
@@ -108,15 +109,17 @@ pub(crate) fn launch<T: Send + 'static>(
     }
     let probe = RunProbe::default();
     let mut recorders = Vec::new();
-    for wire in &options.wiring {
-        wire(&mut RunWiring {
-            run_id: &run_id,
-            events: events.hub(),
-            probe: &probe,
-            clock: &clock,
-            recorders: &mut recorders,
-        });
-    }
+    let mut wiring = RunWiring {
+        run_id: &run_id,
+        events: events.hub(),
+        probe: &probe,
+        clock: &clock,
+        structure: launch.chart.structure(),
+        recorders: &mut recorders,
+    };
+    launch.observers.connect(&mut wiring);
+    options.wiring.iter().for_each(|wire| wire(&mut wiring));
+    let attached = launch.observers.recorders(&run_id);
     let context = Arc::new(RunContext::new(RunParts {
         turn_id: options.turn_id.unwrap_or_else(|| ids.turn_id(now)),
         run_id: run_id.clone(),
@@ -127,6 +130,7 @@ pub(crate) fn launch<T: Send + 'static>(
         effects,
         events,
         barrier: options.barrier,
+        redacts: options.redaction.is_some(),
         start: launch.start,
         integrity: launch.integrity,
     }));
@@ -151,7 +155,10 @@ pub(crate) fn launch<T: Send + 'static>(
     for recorder in recorders {
         walk_options = walk_options.observe_with(recorder, Delivery::Inline);
     }
-    for recorder in launch.recorders.into_iter().chain(options.recorders) {
+    if let Some(policy) = options.redaction {
+        walk_options = walk_options.redaction(policy);
+    }
+    for recorder in attached.into_iter().chain(options.recorders) {
         walk_options = walk_options.observe(recorder);
     }
     let run = match launch.leg {
@@ -163,6 +170,7 @@ pub(crate) fn launch<T: Send + 'static>(
     };
     probe.attach(run.handle());
     let (driven, open, settle) = (Arc::clone(&context), launch.open, launch.settle);
+    let keeping = Keeping { observers: launch.observers, probe: probe.clone() };
     let drive = Box::pin(async move {
         driven.begin_leg().await;
         open(&driven);
@@ -173,6 +181,7 @@ pub(crate) fn launch<T: Send + 'static>(
         }
         let report = settle(Arc::clone(&driven), report).await;
         driven.events.hub().close();
+        keeping.over().await;
         report
     });
     Ok(RunHandle::new(context, probe, drive))

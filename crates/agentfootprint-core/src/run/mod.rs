@@ -4,6 +4,7 @@
 //! also when the run fails, because a failed run is the one somebody wants explained. [`RunBuilder::start`] yields a
 //! [`RunHandle`] instead, for whoever wants to watch.
 
+mod ask_fault;
 mod builder;
 mod checkpoint;
 pub(crate) mod context;
@@ -21,6 +22,7 @@ mod state;
 mod tracker;
 mod turn;
 
+pub use ask_fault::AskComponentFault;
 pub use builder::RunBuilder;
 pub use checkpoint::{AgentRunCheckpoint, CHECKPOINT_VERSION, FailurePhase, FailurePoint};
 pub use context::{DurabilityBarrier, RunContext};
@@ -35,7 +37,7 @@ pub use input::RunInput;
 pub use integrity::{CheckCounts, Disposition, IntegrityCheck, IntegrityLedger};
 pub use options::{RunOptions, RunWiring};
 pub use report::{AnswerError, PauseOutcome, RunFailure, RunOutcome, RunRecord, RunReport};
-pub use runner::{ChartRunner, RunNeeds, Runner, UiGroup};
+pub use runner::{ChartRunner, RunNeeds, Runner, Translated, UiGroup, UiTranslator, translated};
 
 pub(crate) use context::{CANCELLED, StageCx, cancelled, lock, millis, mount_prefix, run_of};
 pub(crate) use effects::{Journaled, Performed, Trail, Which, perform, said};

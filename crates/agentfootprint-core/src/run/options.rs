@@ -8,7 +8,8 @@ use agentfootprint_record::MemoryIdentity;
 use agentfootprint_record::events::{Event, Pattern};
 use footprint::clock::Clock;
 use footprint::observe::Recorder;
-use footprint::state::CommitValues;
+use footprint::state::{CommitValues, RedactionPolicy};
+use footprint::structure::Structure;
 use footprint::value::Str;
 use tokio_util::sync::CancellationToken;
 
@@ -49,6 +50,7 @@ pub struct RunOptions {
     pub(crate) listeners: Vec<(Pattern, Listener)>,
     pub(crate) recorders: Vec<Arc<dyn Recorder>>,
     pub(crate) wiring: Vec<WireFn>,
+    pub(crate) redaction: Option<RedactionPolicy>,
 }
 
 impl RunOptions {
@@ -157,6 +159,14 @@ impl RunOptions {
         self
     }
 
+    /// Redacts the record: recordings hold the redacted mirror of the state, the run itself works on the real values (AGT-112).
+    /// Events are not state; what they hold is theirs.
+    #[must_use]
+    pub fn redaction(mut self, policy: RedactionPolicy) -> Self {
+        self.redaction = Some(policy);
+        self
+    }
+
     /// Listens to this run only, from its first event on.
     #[must_use]
     pub fn listen(mut self, pattern: Pattern, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
@@ -197,6 +207,7 @@ pub struct RunWiring<'a> {
     pub(crate) events: &'a EventHub,
     pub(crate) probe: &'a RunProbe,
     pub(crate) clock: &'a Arc<dyn Clock>,
+    pub(crate) structure: &'a Structure,
     pub(crate) recorders: &'a mut Vec<Arc<dyn Recorder>>,
 }
 
@@ -214,6 +225,11 @@ impl RunWiring<'_> {
     /// The run's live state, readable from any thread once the run has begun.
     pub fn probe(&self) -> &RunProbe {
         self.probe
+    }
+
+    /// The chart the run walks.
+    pub fn structure(&self) -> &Structure {
+        self.structure
     }
 
     /// The run's clock.

@@ -75,6 +75,8 @@ pub struct RunRecord {
     state: Object,
     /// The walk's own record; its snapshot is made when somebody looks. Absent when the run was refused.
     walk: Option<Arc<WalkReport>>,
+    /// Whether a recording holds the redacted mirror.
+    redacts: bool,
     structure: Option<Arc<Structure>>,
     checkpoint: Option<Arc<AgentRunCheckpoint>>,
 }
@@ -91,13 +93,21 @@ impl RunRecord {
             state,
             structure: Some(Arc::new(walk.runtime_structure())),
             walk: Some(Arc::new(walk)),
+            redacts: false,
             checkpoint: checkpoint.map(Arc::new),
         }
     }
 
     /// The record of a run that was refused before it began.
     pub(crate) fn empty() -> Self {
-        Self { run_id: Str::from(""), state: Object::new(), walk: None, structure: None, checkpoint: None }
+        Self {
+            run_id: Str::from(""),
+            state: Object::new(),
+            walk: None,
+            redacts: false,
+            structure: None,
+            checkpoint: None,
+        }
     }
 
     /// The run's id; empty when the run was refused before it began.
@@ -114,6 +124,20 @@ impl RunRecord {
     pub fn snapshot(&self) -> &Snapshot {
         static REFUSED: LazyLock<Snapshot> = LazyLock::new(Snapshot::default);
         self.walk.as_ref().map_or(&REFUSED, |walk| walk.snapshot())
+    }
+
+    /// Says that recordings hold the redacted mirror.
+    pub(crate) fn redacting(mut self, redacts: bool) -> Self {
+        self.redacts = redacts;
+        self
+    }
+
+    /// What a recording may hold: the redacted mirror when the run redacts, else the record (AGT-112).
+    pub(crate) fn recorded(&self) -> &Snapshot {
+        match &self.walk {
+            Some(walk) if self.redacts => walk.snapshot_redacted(),
+            _ => self.snapshot(),
+        }
     }
 
     /// The chart as it ran.
@@ -140,6 +164,11 @@ impl RunRecord {
     /// The values of the answer no evidence holds, if the gate found any.
     pub fn unsupported_values(&self) -> Option<&Value> {
         self.state.get(state::UNSUPPORTED_VALUES)
+    }
+
+    /// How the answer's validation went, when one is declared.
+    pub fn answer_validation(&self) -> Option<&Value> {
+        self.state.get(state::ANSWER_VALIDATION)
     }
 
     /// How strongly the answer's form is guaranteed.

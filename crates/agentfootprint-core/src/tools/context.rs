@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use agentfootprint_record::MemoryIdentity;
+use agentfootprint_record::events::payload::ToolsCodeRun;
 use agentfootprint_record::text::{canonical_json, sha256_hex};
 use footprint::value::{Object, Str, Value};
 use indexmap::IndexMap;
@@ -32,6 +33,9 @@ pub struct ToolContext(Arc<CallFacts>);
 /// Where progress reports go.
 pub(crate) type ProgressSink = Arc<dyn Fn(Value) + Send + Sync>;
 
+/// Where the facts of executed code go (step 13).
+pub(crate) type CodeRunSink = Arc<dyn Fn(ToolsCodeRun) + Send + Sync>;
+
 /// Everything a context is made of; a door fills in what it has.
 pub(crate) struct CallFacts {
     pub(crate) tool_name: Str,
@@ -52,6 +56,7 @@ pub(crate) struct CallFacts {
     pub(crate) tools: Option<ToolDispatch>,
     pub(crate) progress: Option<ProgressSink>,
     pub(crate) teardown: Option<Arc<dyn TeardownDoor>>,
+    pub(crate) code_run: Option<CodeRunSink>,
 }
 
 impl CallFacts {
@@ -75,6 +80,7 @@ impl CallFacts {
             tools: None,
             progress: None,
             teardown: None,
+            code_run: None,
         }
     }
 }
@@ -193,6 +199,13 @@ impl ToolContext {
         ];
         // One canonical array: no joining of parts that could collide.
         sha256_hex(canonical_json(&Value::Array(parts.into_iter().collect())))
+    }
+
+    /// Says that code was executed; nothing happens at doors that record nothing of it.
+    pub(crate) fn code_ran(&self, facts: impl FnOnce() -> ToolsCodeRun) {
+        if let Some(sink) = &self.0.code_run {
+            sink(facts());
+        }
     }
 
     /// Registers a cleanup; `options` say when it runs. Scopes the door does not have are refused.

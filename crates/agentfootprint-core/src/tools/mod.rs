@@ -11,6 +11,7 @@
 //! | middleware | links that change, deny or ask about a call or its result |
 //! | catalog | what a catalogue of tools as a whole gets wrong |
 //! | chart_tool | a flowchart as a tool, with the records of its walks |
+//! | code | a tool that runs code the model wrote |
 //! | credentials | who vends them, and that they never reach a record |
 //! | dispatch | the pipeline itself, step by step |
 
@@ -18,6 +19,7 @@ mod arms;
 mod builder;
 mod catalog;
 mod chart_tool;
+mod code;
 mod context;
 mod credentials;
 mod declare;
@@ -49,11 +51,17 @@ pub use agentfootprint_record::events::words::{
 
 pub use self::builder::ToolBuilder;
 pub use self::catalog::{
-    CatalogFinding, CatalogReport, CatalogRule, CheckupFinding, CheckupKind, ContractCheckup, Severity,
-    analyze_tool_catalog, analyze_with, builtin_rules, tool_contract_checkup,
+    CatalogFinding, CatalogOptions, CatalogReport, CatalogRule, CheckupFinding, CheckupKind, ContractCheckup,
+    LintOptions, LintOutcome, Severity, SimilarityReport, SimilarityThresholds, ToolPair,
+    analyze_tool_catalog, analyze_tool_catalog_with, analyze_with, builtin_rules, lint_tools,
+    tool_contract_checkup,
 };
 pub use self::chart_tool::{
     FlowchartTool, InnerChartPaused, InnerOutcome, InnerRunRecord, InnerRunStore, flowchart_as_tool,
+};
+pub use self::code::{
+    CodeRequest, CodeResult, CodeRunner, CodeRunnerError, CodeRunnerTool, CodeSession, LocalCodeRunner,
+    OutputCut, ProducedFile, SessionStart, StagedInput, code_runner_tool, local_code_runner,
 };
 pub use self::context::ToolContext;
 pub use self::credentials::{

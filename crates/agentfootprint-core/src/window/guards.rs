@@ -117,3 +117,72 @@ fn unanswered(history: &Messages) -> Vec<usize> {
     }
     open.into_iter().map(|(_, at)| at).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use agentfootprint_record::message::{Message, ToolCall};
+    use footprint::value::Object;
+
+    use super::super::turns::turns_of;
+    use super::*;
+
+    fn asks(ids: &[&str]) -> Message {
+        let calls = ids.iter().map(|id| ToolCall::new(*id, "look", Object::new())).collect();
+        Message::assistant("").with_tool_calls(calls)
+    }
+
+    fn reason(history: &[Message], request: Option<usize>, waiting: &Waiting, turn: usize) -> Option<Reason> {
+        let history: Messages = history.iter().cloned().collect();
+        let guards = Guards::new(&history, turns_of(&history), request, waiting, 4, false);
+        let (pinned, _) = guards.spend(guards.turns.len());
+        guards.refusal(turn, &pinned)
+    }
+
+    /// Proves LLM-154: where several reasons apply, the first of the closed list is the one that is filed.
+    #[test]
+    fn the_first_reason_that_applies_is_the_one() {
+        let none = Waiting::default();
+        let waits = |is_check_in| Waiting { call: Some("a".into()), is_check_in };
+        let system = [Message::user("hi"), Message::system("rules"), Message::user("bye")];
+        assert_eq!(reason(&system, Some(1), &none, 1), Some(Reason::CurrentRequest), "also a system message");
+        assert_eq!(reason(&system, Some(0), &none, 1), Some(Reason::SystemEnvelope));
+        assert_eq!(reason(&system, Some(0), &none, 2), None);
+        // One turn that waits, has an open call and holds the newest result.
+        let open = [Message::user("hi"), asks(&["a", "b"]), Message::tool("b", "look", "seen")];
+        assert_eq!(reason(&open, Some(0), &waits(true), 1), Some(Reason::PendingCheckIn));
+        assert_eq!(reason(&open, Some(0), &waits(false), 1), Some(Reason::PausedTool));
+        assert_eq!(reason(&open, Some(0), &none, 1), Some(Reason::UnresolvedToolCall));
+        let closed = [Message::user("hi"), asks(&["b"]), Message::tool("b", "look", "seen")];
+        assert_eq!(reason(&closed, Some(0), &none, 1), Some(Reason::LastToolResult));
+        let words = [
+            Reason::CurrentRequest,
+            Reason::SystemEnvelope,
+            Reason::PendingCheckIn,
+            Reason::PausedTool,
+            Reason::UnresolvedToolCall,
+            Reason::LastToolResult,
+            Reason::LedgerFact,
+            Reason::InsideKeepWindow,
+            Reason::OnlyExistingSummary,
+            Reason::SummarizerFailed,
+            Reason::ReplacementNotSmaller,
+        ]
+        .map(Reason::as_str);
+        assert_eq!(
+            words,
+            [
+                "current-request",
+                "system-envelope",
+                "pending-check-in",
+                "paused-tool",
+                "unresolved-tool-call",
+                "last-tool-result",
+                "ledger-fact",
+                "inside-keep-window",
+                "only-existing-summary",
+                "summarizer-failed",
+                "replacement-not-smaller"
+            ]
+        );
+    }
+}

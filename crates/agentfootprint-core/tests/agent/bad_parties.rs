@@ -142,6 +142,68 @@ async fn a_confused_model_is_answered() {
     assert_eq!(reasons, [None, None, None, Some("not-served"), Some("not-served"), Some("invalid-args")]);
 }
 
+/// Proves AGT-83, TOOL-6: texts that are hard to look at — replacement characters, lone-surrogate escapes, controls, bidirectional
+/// marks, an emoji at the cut — are carried as they are, cut at whole characters, and the record reads back.
+#[tokio::test]
+async fn odd_texts_are_carried_as_they_are() {
+    let odd = "a\u{FFFD}b\u{0}c\u{202E}d\u{1F600}e\u{2028}";
+    let long = "\u{1F600}".repeat(400);
+    let script = Script::new([calls(&[("a", "odd", json!({"x": odd})), ("b", "long", json!({}))]), say(odd)]);
+    let agent = agent(&script)
+        .max_tool_result_chars(301)
+        .tool(tool("odd").handler(move |_: Value, _| async move { odd }))
+        .tool(tool("long").handler(move |_: Value, _| {
+            let long = long.clone();
+            async move { long }
+        }))
+        .build()
+        .unwrap();
+    let run = agent.record("go").await.unwrap();
+    assert_eq!(run.answer().unwrap(), odd);
+    is_complete(&run);
+    let told = history(run.report());
+    assert_eq!(told[2]["content"], json!(odd));
+    assert_eq!(told[1]["toolCalls"][0]["args"]["x"], json!(odd));
+    let cut = told[3]["content"].as_str().unwrap();
+    let marker: Value = cut.parse().unwrap();
+    assert!(cut.encode_utf16().count() <= 301 && marker["truncated"] == json!(true));
+    assert!(marker["head"].as_str().unwrap().chars().all(|c| c == '\u{1F600}'), "no half of an emoji");
+    let text = run.recording().to_json();
+    let back = agentfootprint_record::recording::Recording::open(text.as_bytes()).unwrap();
+    assert_eq!(back.recording().to_json(), text);
+}
+
+/// Proves AGT-28, AGT-83: a provider that answers nothing useful — empty, only thinking, calls without a name or arguments that
+/// are no object — ends in an answer or in a typed error, and the record is complete.
+#[tokio::test]
+async fn a_garbage_provider_is_survived() {
+    use agentfootprint_core::llm::{LlmError, LlmErrorKind, LlmResponse, Usage};
+    let nothing = say("");
+    let mut enormous = say("x");
+    enormous.usage = Usage::new(u64::MAX, u64::MAX);
+    let mut thinking = say("");
+    thinking.raw_thinking = Some(json!({"blocks": [1, {"deep": null}]}));
+    for (what, reply) in [("nothing", nothing), ("enormous", enormous), ("thinking", thinking)] {
+        let agent = agent(&Script::new([look("c1"), reply])).tool(looking("seen")).build().unwrap();
+        let run = agent.record("go").await.unwrap();
+        assert!(run.answer().is_ok(), "{what}: {:?}", run.report().outcome);
+        is_complete(&run);
+        assert_eq!(history(run.report()).len(), 3, "{what}");
+    }
+    let broken =
+        || LlmError::new(LlmErrorKind::StreamIncomplete { delivered: false }, "script", "<html>502</html>");
+    let agent = agent(&Script::by(
+        move |at, _| if at == 0 { Ok::<LlmResponse, _>(look("c1")) } else { Err(broken()) },
+    ))
+    .tool(looking("seen"))
+    .build()
+    .unwrap();
+    let run = agent.record("go").await.unwrap();
+    let error = run.report().outcome.as_ref().unwrap_err();
+    assert!(matches!(error.root_cause(), RunError::Llm(_)), "{error}");
+    is_complete(&run);
+}
+
 /// Proves AGT-15, AGT-17: 32 runs of one agent, every third of them cancelled from inside its tool; none touches another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn cancelled_runs_do_not_touch_the_others() {

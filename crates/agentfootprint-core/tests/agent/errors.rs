@@ -2,7 +2,7 @@
 
 use agentfootprint_core::llm::LlmError;
 use agentfootprint_core::run::{
-    AgentRunCheckpoint, DeliveryError, NoConversationReason, RunError, RunRefusal,
+    AgentRunCheckpoint, AskComponentFault, DeliveryError, NoConversationReason, RunError, RunRefusal,
 };
 use agentfootprint_core::tools::Secret;
 use footprint::error::StageError;
@@ -173,11 +173,26 @@ fn every_failure_names_what_it_must() {
             &["wire"],
         ),
         (
-            RunError::AnswerValidation { checks: vec!["claims: fail".into()] },
+            RunError::AnswerValidation {
+                validator: "claims".into(),
+                checks: vec!["total (checked-fail)".into()],
+                report: json!(null),
+            },
             "AnswerValidationError",
             "ERR_ANSWER_VALIDATION",
             true,
-            &["claims: fail"],
+            &["claims", "total (checked-fail)"],
+        ),
+        (
+            RunError::InvalidAskComponent {
+                fault: AskComponentFault::UnresolvedRef,
+                door: "ask_human",
+                reference: Some("art_1".into()),
+            },
+            "InvalidAskComponentError",
+            "ERR_INVALID_ASK_COMPONENT",
+            false,
+            &["ask_human", "cannot be read now"],
         ),
         (
             RunError::RoutingDecision { what: "no JSON".into(), roster: vec!["a".into(), "b".into()] },

@@ -61,12 +61,14 @@ async fn an_observer_is_known_by_its_id() {
     run(&agent, "before").await;
     let (first, second) =
         (Arc::new(Counting("mine", AtomicUsize::new(0))), Arc::new(Counting("mine", AtomicUsize::new(0))));
-    agent.attach(first.clone());
+    agent.attach(first.clone()).keep();
     run(&agent, "one").await;
-    agent.attach(second.clone());
+    let attached = agent.attach(second.clone());
     run(&agent, "two").await;
     agent.events().remove_all_listeners();
     run(&agent, "three").await;
+    attached.detach();
+    run(&agent, "four").await;
     assert_eq!((first.1.load(Ordering::SeqCst), second.1.load(Ordering::SeqCst)), (1, 2));
 }
 

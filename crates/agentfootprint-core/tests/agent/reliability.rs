@@ -125,7 +125,7 @@ async fn after_the_last_provider_the_gate_gives_up() {
     assert!(report.error().is_some());
 }
 
-/// Proves LLM-123, LLM-129: unmatched, a failure ends the run; the record carries the five keys and the error its facts.
+/// Proves LLM-123, LLM-129, AGT-70: unmatched, a failure ends the run; the record carries the five keys and the error its facts.
 #[tokio::test]
 async fn an_unmatched_failure_ends_the_run_by_its_kind() {
     for mode in [AgentReactMode::Dynamic, AgentReactMode::DynamicGrouped] {
@@ -155,6 +155,7 @@ async fn an_unmatched_failure_ends_the_run_by_its_kind() {
         assert_eq!(report.error().unwrap().code(), Some("ERR_RELIABILITY_FAIL_FAST"));
         assert!(report.error().unwrap().checkpoint().is_none(), "it is terminal");
         assert_eq!((heard.count("stream.llm_end"), heard.count("agent.route_decided")), (0, 0), "{mode:?}");
+        assert_eq!(heard.count("error.fatal"), 0, "no stage threw: the chart was ended");
     }
 }
 

@@ -7,6 +7,7 @@ mod graphs;
 mod llm_call;
 mod members;
 mod nesting;
+mod observers;
 mod parallels;
 mod patterns;
 mod pauses;

@@ -282,8 +282,8 @@ async fn the_chart_is_the_same_value_before_and_after_runs() {
     answer(&flow, "x").await;
     assert!(std::ptr::eq(before.structure(), flow.spec().structure()));
     let seen = Arc::new(Counting::default());
-    flow.attach(seen.clone());
-    flow.attach(seen.clone());
+    flow.attach(seen.clone()).keep();
+    flow.attach(seen.clone()).keep();
     answer(&flow, "x").await;
     assert_eq!(seen.0.load(std::sync::atomic::Ordering::SeqCst), 1);
 }
@@ -305,4 +305,37 @@ impl footprint::observe::Recorder for Counting {
         self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         Ok(())
     }
+}
+
+/// Proves AGT-14: the metadata is computed once and complete before a translator sees it; a member's own translator wins over the
+/// one that is handed down, also below it; translating changes nothing of what is kept.
+#[tokio::test]
+async fn groups_are_translated_from_the_inside() {
+    use agentfootprint_core::run::{ChartRunner as _, UiTranslator, translated};
+    let inner = Sequence::builder("inner").step("x", wrapping("x")).build().unwrap();
+    let boxed = UiTranslator::new(|group| {
+        let inside = group.members.iter().map(|(_, member)| member.translated.clone().unwrap().to_string());
+        json!(format!("[{} {}]", group.id, inside.collect::<Vec<_>>().join(" ")))
+    });
+    let flow = Sequence::builder("flow")
+        .step("plain", inner.clone())
+        .step("boxed", translated(inner, boxed))
+        .build()
+        .unwrap();
+    let kept = flow.ui_group();
+    let drawn = flow.ui_group_with(&UiTranslator::new(|group| {
+        let members = group.members.iter().map(|(id, member)| {
+            footprint::value::Value::from(format!("{id}={}", member.translated.clone().unwrap()))
+        });
+        json!({ "id": (group.id.clone()), "members": (members.collect::<footprint::value::Array>()) })
+    }));
+    let leaf = kept.members[0].1.members[0].1.id.clone();
+    assert_eq!(drawn["id"], json!("flow"));
+    assert_eq!(
+        drawn["members"][0].as_str().unwrap(),
+        format!(r#"plain={{"id":"inner","members":["x={{\"id\":\"{leaf}\",\"members\":[]}}"]}}"#)
+    );
+    assert_eq!(drawn["members"][1].as_str().unwrap(), format!(r#"boxed="[inner \"[{leaf} ]\"]""#));
+    assert_eq!(flow.ui_group(), kept);
+    assert_eq!(kept.extra, flow.ui_group().extra);
 }

@@ -115,3 +115,27 @@ fn bad_declarations_are_refused() {
     let name = refused(flowchart_as_tool("", "Adds.", adding()).into_tool());
     assert!(name.contains("name"), "{name}");
 }
+
+/// Proves TOOL-78: a chart that asks a person inside a tool is a tool error that says so, and its record is kept.
+#[tokio::test]
+async fn a_chart_that_pauses_is_a_tool_error() {
+    let pausing = Chart::builder(Stage::pausable(
+        "ask",
+        |_: Scope| async move { Ok(footprint::chart::Step::Pause(value!({ "question": "Which?" }))) },
+        |_: Scope, _: Value| async move { Ok(()) },
+    ))
+    .build()
+    .unwrap();
+    let tool = flowchart_as_tool("ask", "Asks.", pausing).keep_record().into_tool().unwrap();
+    let script = Script::new([calls(&[("a", "ask", value!({}))]), say("done")]);
+    let agent = agent(&script).tool(tool.clone()).build().unwrap();
+    let (report, heard) = run(&agent, "go").await;
+    assert_eq!(
+        results(&report)[0].1,
+        "the procedure of `ask` paused inside the tool; a question of a tool's own chart is not passed on"
+    );
+    assert_eq!(heard.of("stream.tool_end")[0].get("error"), Some(&value!(true)));
+    let turn = report.record.state().get("pausedTurnId").cloned();
+    assert!(turn.is_none(), "the run itself did not pause");
+    assert_eq!(store(&tool).len(), 1);
+}

@@ -5,6 +5,7 @@
 mod artifacts;
 mod basics;
 mod charts;
+mod code;
 mod inside;
 mod laws;
 mod parties;

@@ -2,15 +2,15 @@ use std::sync::{Arc, Mutex};
 
 use agentfootprint_core::run::Runner;
 use agentfootprint_core::tools::{
-    AskPayload, CheckIn, CheckInOptions, Evidence, Tool, ToolCallContext, ToolCallOutcome, ToolHooks,
-    ToolMiddleware, ToolResultContext, ToolResultOutcome, ask_human,
+    AskComponent, AskPayload, CheckIn, CheckInOptions, Evidence, Tool, ToolCallContext, ToolCallOutcome,
+    ToolHooks, ToolMiddleware, ToolResultContext, ToolResultOutcome, ask_human,
 };
 use async_trait::async_trait;
 use footprint::value;
 use footprint::value::Value;
 
 use crate::support::{
-    Script, agent, calls, commits, every_call_is_answered, results, resume, run, say, state, tool,
+    Heard, Script, agent, calls, commits, every_call_is_answered, results, resume, run, say, state, tool,
 };
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -385,4 +385,108 @@ async fn a_resume_stays_in_the_turn_and_names_the_component() {
     assert_eq!(heard.of("pause.resume")[0].get("componentId"), Some(&value!("seat-picker")));
     let keys = keys.lock().unwrap();
     assert_eq!(keys[0], keys[1], "the same call in the same turn has the same key, in whichever leg");
+}
+
+/// Asks with a component, through one of three doors.
+struct AsksOn(Value);
+
+#[async_trait]
+impl ToolMiddleware for AsksOn {
+    fn name(&self) -> &str {
+        "asks"
+    }
+
+    fn hooks(&self) -> ToolHooks {
+        ToolHooks::Call
+    }
+
+    async fn on_tool_call(&self, _: &ToolCallContext) -> Result<ToolCallOutcome, BoxError> {
+        let component = AskComponent::read(&self.0).unwrap();
+        Ok(ToolCallOutcome::ask(AskPayload::new("Which?").component(component)))
+    }
+}
+
+/// Proves TOOL-68: a question whose screen has no data is not asked: the run fails loudly, by reason and door; one whose data is
+/// there pauses.
+#[tokio::test]
+async fn a_question_nobody_can_see_is_not_asked() {
+    use agentfootprint_core::artifacts::{
+        ArtifactData, ArtifactScope, ArtifactStore as _, PutArtifact, in_memory_artifacts,
+    };
+    use agentfootprint_core::run::{AskComponentFault, RunError};
+
+    let store = Arc::new(in_memory_artifacts());
+    let scope = ArtifactScope::conversation("c-1");
+    let put = PutArtifact::new("seats", "application/json", ArtifactData::text("[1]"));
+    let live = store.put(&scope, put).await.unwrap().meta.reference.to_string();
+    let gone = "art_0123456789abcdefghijKL".to_owned();
+    let shown = |reference: &str| value!({ "componentId": "seat-picker", "propsRef": (reference) });
+    let asking = |component: Value| {
+        tool("pick", value!({}), move |_| {
+            Err::<String, _>(ask_human(value!({ "question": "Which?", "component": (component.clone()) })))
+        })
+    };
+    let plain = || tool("pick", value!({}), |_| "picked");
+    let checked = |component: &Value| {
+        Tool::builder("pick")
+            .description("Picks.")
+            .check_in(CheckIn::Always)
+            .check_in_component(AskComponent::read(component).unwrap())
+            .handler(|_: Value, _| async { "picked" })
+            .build()
+            .unwrap()
+    };
+    let script = || Script::new([calls(&[("c1", "pick", value!({}))]), say("ok")]);
+    for (door, reference, ok) in [
+        ("ask_human", &live, true),
+        ("ask_human", &gone, false),
+        ("a middleware's ask", &live, true),
+        ("a middleware's ask", &gone, false),
+        ("check_in_component", &live, true),
+        ("check_in_component", &gone, false),
+    ] {
+        let component = shown(reference);
+        let builder = agent(&script()).artifacts(Arc::clone(&store));
+        let agent = match door {
+            "ask_human" => builder.tool(asking(component)),
+            "check_in_component" => builder.tool(checked(&component)),
+            _ => builder.tool(plain()).tool_middleware(AsksOn(component)),
+        };
+        let heard = Heard::default();
+        let report = agent.build().unwrap().run("go").options(heard.options().identity(scope.clone())).await;
+        if ok {
+            assert!(report.paused().is_some(), "{door}: {:?}", report.outcome);
+            assert_eq!(heard.of("artifacts.resolved")[0].get("via"), Some(&value!("head")));
+            continue;
+        }
+        let Some(RunError::InvalidAskComponent { fault, door: raised, reference: named }) = report.error()
+        else {
+            panic!("{door}: {:?}", report.outcome)
+        };
+        assert_eq!(
+            (fault, *raised, named.as_deref()),
+            (&AskComponentFault::UnresolvedRef, door, Some(&*gone))
+        );
+        assert_eq!(
+            report.error().unwrap().to_string(),
+            format!(
+                "the question cannot be shown ({door}): the artifact of its `propsRef` cannot be read now in this run's \
+                 scope; store it before asking"
+            )
+        );
+        assert_eq!(heard.of("artifacts.refused")[0].get("op"), Some(&value!("dispatch")));
+        assert!(heard.of("checkin.request").is_empty() && heard.of("pause.request").is_empty());
+    }
+    // Without a store, and with a component that is none.
+    for (component, reason, text) in [
+        (shown(&live), "no-store", "needs an artifact store"),
+        (value!({ "componentId": 7 }), "shape", "it names a component without an id"),
+    ] {
+        let agent = agent(&script()).tool(asking(component)).build().unwrap();
+        let (report, _) = run(&agent, "go").await;
+        let Some(RunError::InvalidAskComponent { fault, .. }) = report.error() else {
+            panic!("{:?}", report.outcome)
+        };
+        assert!(fault.as_str() == reason && report.error().unwrap().to_string().contains(text), "{fault}");
+    }
 }

@@ -11,16 +11,25 @@ use async_trait::async_trait;
 use footprint::pause::FlowchartCheckpoint;
 use footprint::value::{Str, Value};
 
-/// Answers from a list, and keeps what it was asked.
+type Rule = Arc<dyn Fn(&LlmRequest) -> LlmResponse + Send + Sync>;
+
+/// Answers from a list or by a rule, and keeps what it was asked.
 #[derive(Clone)]
 pub(crate) struct Script {
     replies: Arc<Mutex<Vec<LlmResponse>>>,
+    rule: Option<Rule>,
     pub(crate) requests: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Script {
     pub(crate) fn new(replies: impl IntoIterator<Item = LlmResponse>) -> Self {
-        Self { replies: Arc::new(Mutex::new(replies.into_iter().collect())), requests: Arc::default() }
+        let replies = Arc::new(Mutex::new(replies.into_iter().collect()));
+        Self { replies, rule: None, requests: Arc::default() }
+    }
+
+    /// Answers each request by a rule; the same for any number of runs at once.
+    pub(crate) fn by(rule: impl Fn(&LlmRequest) -> LlmResponse + Send + Sync + 'static) -> Self {
+        Self { rule: Some(Arc::new(rule)), ..Self::new([]) }
     }
 
     /// The messages of the n-th request.
@@ -41,6 +50,11 @@ impl LlmProvider for Script {
 
     async fn complete(&self, request: &LlmRequest, _cx: &CallCx) -> Result<LlmResponse, LlmError> {
         self.requests.lock().unwrap().push(Value::from_serialize(request).unwrap());
+        if let Some(rule) = &self.rule {
+            // As a model far away: other runs come in between.
+            tokio::task::yield_now().await;
+            return Ok(rule(request));
+        }
         let mut replies = self.replies.lock().unwrap();
         assert!(!replies.is_empty(), "the script has no more replies");
         Ok(replies.remove(0))

@@ -136,7 +136,7 @@ fn transport(error: &http_client::Error, scene: &Scene, door: Door, now_ms: u64)
         }
         _ => scene.error(
             LlmErrorKind::Refused,
-            "rig cannot build this request: a header or an address holds what none can".to_owned(),
+            "rig cannot build this request: a header or an address holds what none can",
         ),
     }
 }

@@ -8,7 +8,7 @@ use super::record::PauseRecord;
 use crate::chart::{Body, Chart, MountedChart, NodeIdx, NodeKind, SiteIds};
 use crate::error::{StageError, StageSource};
 use crate::ids::parse_branch_segment;
-use crate::value::{Object, Str, Value};
+use crate::value::{Object, Str, Value, utf16};
 
 /// Why a run cannot be resumed. Nothing ran, and the checkpoint is as good as before.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -16,20 +16,21 @@ use crate::value::{Object, Str, Value};
 pub enum ResumeError {
     /// A mount on the path is not in the chart.
     #[error(
-        "cannot resume: `{segment}` of the paused path is no mount of this chart; has the chart changed?"
+        "cannot resume: `{}` of the paused path is no mount of this chart; has the chart changed?",
+        clip(segment)
     )]
     UnknownMount {
         /// The segment.
         segment: Str,
     },
     /// The paused stage is not in the chart.
-    #[error("cannot resume: stage `{stage}` is not in this chart; has the chart changed?")]
+    #[error("cannot resume: stage `{}` is not in this chart; has the chart changed?", clip(stage))]
     UnknownStage {
         /// The prefixed stage id.
         stage: Str,
     },
     /// The paused stage cannot be resumed this way.
-    #[error("cannot resume: stage `{stage}` {why}; has the chart changed?")]
+    #[error("cannot resume: stage `{}` {why}; has the chart changed?", clip(stage))]
     NotResumable {
         /// The prefixed stage id.
         stage: Str,
@@ -37,7 +38,7 @@ pub enum ResumeError {
         why: &'static str,
     },
     /// A lazy mount or a generated branch on the path could not be made again.
-    #[error("cannot resume: `{segment}` of the paused path could not be made again: {source}")]
+    #[error("cannot resume: `{}` of the paused path could not be made again: {source}", clip(segment))]
     NotRebuilt {
         /// The segment.
         segment: Str,
@@ -45,7 +46,7 @@ pub enum ResumeError {
         source: StageSource,
     },
     /// The recorded path contradicts the chart.
-    #[error("cannot resume: `{segment}` of the paused path cannot be walked: {why}")]
+    #[error("cannot resume: `{}` of the paused path cannot be walked: {why}", clip(segment))]
     Path {
         /// The segment.
         segment: Str,
@@ -58,6 +59,12 @@ pub enum ResumeError {
     /// The run options cannot work.
     #[error(transparent)]
     Options(#[from] crate::walk::OptionsError),
+}
+
+/// A name from a stored checkpoint, short enough for a sentence.
+fn clip(name: &str) -> &str {
+    const SHOWN: usize = 200;
+    utf16::prefix(name, SHOWN)
 }
 
 /// One level of the way back.

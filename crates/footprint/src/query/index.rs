@@ -6,7 +6,7 @@ use super::hash::FastMap;
 use super::symbols::{Addresses, Seen, Symbols};
 use super::tree::TreeIndex;
 use crate::ids::RuntimeStageId;
-use crate::snapshot::{CommitLog, ExecutionTree, LogGap};
+use crate::snapshot::{CommitLog, LogGap, NodeId};
 use crate::state::Bundle;
 use crate::value::{Str, Value};
 use crate::verbs::Verb;
@@ -288,21 +288,25 @@ impl LogIndex {
     }
 
     /// Sets what each step read: the keys of its frame's `stageReads`, and what its rows say was read before them.
-    pub(super) fn set_reads(&mut self, tree: &ExecutionTree, frames: &TreeIndex) {
-        let (mut stages, mut keys) = (Seen::new(), Seen::new());
+    pub(super) fn set_reads(&mut self, frames: &TreeIndex) {
+        let mut seen = Seen::new();
+        let symbols: Vec<u32> =
+            frames.keys.texts().iter().map(|key| self.symbols.intern(key, &mut seen)).collect();
         let mut frame_reads: Vec<(u32, u32)> = Vec::with_capacity(self.steps.len());
-        self.reads_recorded = !self.row_reads.is_empty();
-        for (id, frame) in tree.iter().filter(|(id, _)| frames.frame_is(*id)) {
-            let Some(step) = self.addresses.find(&frame.runtime_stage_id, &mut stages) else { continue };
-            if let Some(reads) = &frame.stage_reads {
-                self.reads_recorded = true;
-                frame_reads.extend(reads.keys().map(|key| (step, self.symbols.intern(key, &mut keys))));
+        let mut namespaced = Vec::new();
+        self.reads_recorded = frames.says_reads || !self.row_reads.is_empty();
+        for (step, frame) in self.addresses.common(frames.addresses()) {
+            let frame = NodeId(frame);
+            let known = frames.reads(frame).iter().filter_map(|key| symbols.get(*key as usize));
+            frame_reads.extend(known.map(|symbol| (step, *symbol)));
+            if frames.namespace(frame).is_some() {
+                namespaced.push((step, frame));
             }
-            if let Some(namespace) = frames.namespace(id) {
-                let namespace = self.namespace(namespace.to_vec());
-                if let Some(step) = self.steps.get_mut(step as usize).filter(|s| s.namespace == NONE) {
-                    step.namespace = namespace;
-                }
+        }
+        for (step, frame) in namespaced {
+            let namespace = self.namespace(frames.namespace(frame).unwrap_or_default().to_vec());
+            if let Some(step) = self.steps.get_mut(step as usize).filter(|s| s.namespace == NONE) {
+                step.namespace = namespace;
             }
         }
         let from_frames = ByStep::of(frame_reads);

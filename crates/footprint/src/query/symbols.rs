@@ -69,6 +69,11 @@ impl Symbols {
     pub(super) fn len(&self) -> usize {
         self.texts.len()
     }
+
+    /// All texts, by symbol.
+    pub(super) fn texts(&self) -> &[Str] {
+        &self.texts
+    }
 }
 
 /// Addresses as small numbers.
@@ -123,10 +128,16 @@ impl Addresses {
         fresh
     }
 
-    /// The number of an address, with what was seen on the way.
-    pub(super) fn find(&mut self, id: &RuntimeStageId, seen: &mut Seen) -> Option<u32> {
-        let stage = self.stages.intern(id.stage_shared(), seen);
-        self.number(stage, index_of(id))
+    /// What both tables number: the number here and the one there, by ascending number there where the indices are dense.
+    pub(super) fn common<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u32, u32)> + 'a {
+        let here: Vec<Option<u32>> = other.stages.texts.iter().map(|text| self.stages.get(text)).collect();
+        let dense = other.dense.iter().enumerate().filter(|(_, slot)| **slot != FREE);
+        let dense = dense.map(|(index, (stage, there))| (*stage, index as u64, *there));
+        let rest = other.rest.iter().map(|((stage, index), there)| (*stage, *index, *there));
+        dense.chain(rest).filter_map(move |(stage, index, there)| {
+            let stage = here.get(stage as usize).copied().flatten()?;
+            Some((self.number(stage, index)?, there))
+        })
     }
 
     /// The number of an address.
@@ -171,8 +182,22 @@ mod tests {
             }
             for id in &ids {
                 prop_assert_eq!(addresses.get(id), model.get(id).copied());
-                prop_assert_eq!(addresses.find(id, &mut seen), model.get(id).copied());
             }
+            let mut others = Addresses::default();
+            let mut seen = Seen::new();
+            let every_other: Vec<&RuntimeStageId> = ids.iter().rev().step_by(2).collect();
+            for (at, id) in every_other.iter().enumerate() {
+                others.place(id, &mut seen, at as u32);
+            }
+            let mut common: Vec<(u32, u32)> = addresses.common(&others).collect();
+            let mut expected: Vec<(u32, u32)> = every_other
+                .iter()
+                .filter_map(|id| Some((*model.get(id)?, others.get(id)?)))
+                .collect();
+            common.sort_unstable();
+            expected.sort_unstable();
+            expected.dedup();
+            prop_assert_eq!(common, expected);
             prop_assert_eq!(addresses.get(&"other#0".into()), None);
         }
     }

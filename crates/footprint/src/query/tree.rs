@@ -1,7 +1,7 @@
 //! Facts of an execution tree that queries need: frames by address, who hangs where, branch namespaces, governing decisions.
 
 use super::index::NONE;
-use super::symbols::{Addresses, Seen};
+use super::symbols::{Addresses, Seen, Symbols};
 use crate::ids::{RuntimeStageId, split_stage_id};
 use crate::snapshot::{ExecutionTree, FrameRecord, NodeId};
 use crate::state::RUNS_KEY;
@@ -41,7 +41,6 @@ fn children_kind(frame: &FrameRecord) -> Children {
 #[derive(Debug, Default)]
 pub(super) struct TreeIndex {
     addresses: Addresses,
-    is_first: Vec<bool>,
     links: Vec<Link>,
     /// The decider or selector that let a frame run, as far as the tree says.
     governors: Vec<Option<NodeId>>,
@@ -51,6 +50,13 @@ pub(super) struct TreeIndex {
     /// Frames in walking order.
     pub(super) order: Vec<NodeId>,
     pub(super) has_decisions: bool,
+    /// Keys of `stageReads`, as symbols of `keys`, in walking order.
+    reads: Vec<u32>,
+    /// Which of them are a frame's.
+    reads_at: Vec<(u32, u32)>,
+    pub(super) keys: Symbols,
+    /// Whether any frame has `stageReads`.
+    pub(super) says_reads: bool,
 }
 
 impl TreeIndex {
@@ -61,9 +67,10 @@ impl TreeIndex {
             namespace_of: vec![NONE; tree.len()],
             ..Self::default()
         };
-        let mut addressed = Seen::new();
+        let (mut addressed, mut keys) = (Seen::new(), Seen::new());
         out.addresses.reserve(tree.len());
-        out.is_first = vec![false; tree.len()];
+        out.reads_at = vec![(0, 0); tree.len()];
+        out.reads.reserve(tree.len());
         let mut seen = vec![false; tree.len()];
         let mut pending: Vec<(NodeId, Link, Option<NodeId>, u32)> =
             tree.root().map(|root| (root, Link::Root, None, NONE)).into_iter().collect();
@@ -75,10 +82,8 @@ impl TreeIndex {
             }
             out.place(at, link, governor, namespace);
             out.order.push(id);
-            let first = out.addresses.place(&frame.runtime_stage_id, &mut addressed, id.0) == id.0;
-            if let Some(slot) = out.is_first.get_mut(at) {
-                *slot = first;
-            }
+            out.addresses.place(&frame.runtime_stage_id, &mut addressed, id.0);
+            out.take_reads(at, frame, &mut keys);
             if let Some(next) = frame.next {
                 pending.push((next, Link::Next(id), governor, namespace));
             }
@@ -96,6 +101,28 @@ impl TreeIndex {
             }
         }
         out
+    }
+
+    /// Frames are far apart in memory: what the log's index needs of one is taken while it is looked at.
+    fn take_reads(&mut self, at: usize, frame: &FrameRecord, seen: &mut Seen) {
+        let Some(reads) = &frame.stage_reads else { return };
+        self.says_reads = true;
+        let start = self.reads.len() as u32;
+        self.reads.extend(reads.keys().map(|key| self.keys.intern(key, seen)));
+        if let Some(slot) = self.reads_at.get_mut(at) {
+            *slot = (start, self.reads.len() as u32);
+        }
+    }
+
+    /// The addresses of all frames, each with the first frame that has it.
+    pub(super) fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// Keys a frame read, as symbols of `keys`.
+    pub(super) fn reads(&self, id: NodeId) -> &[u32] {
+        let (from, to) = self.reads_at.get(id.0 as usize).copied().unwrap_or_default();
+        self.reads.get(from as usize..to as usize).unwrap_or_default()
     }
 
     fn place(&mut self, at: usize, link: Link, governor: Option<NodeId>, namespace: u32) {
@@ -123,11 +150,6 @@ impl TreeIndex {
     /// The frame of a step.
     pub(super) fn frame(&self, id: &RuntimeStageId) -> Option<NodeId> {
         self.addresses.get(id).map(NodeId)
-    }
-
-    /// Whether a frame is reachable and the first with its address.
-    pub(super) fn frame_is(&self, id: NodeId) -> bool {
-        self.is_first.get(id.0 as usize).is_some_and(|first| *first)
     }
 
     pub(super) fn link(&self, id: NodeId) -> Link {

@@ -139,7 +139,7 @@ impl LogView {
     }
 
     fn add_reads(&self, index: &mut LogIndex) {
-        index.set_reads(&self.parts.tree, self.tree_index());
+        index.set_reads(self.tree_index());
     }
 
     /// The commits.

@@ -1,8 +1,8 @@
 //! Which decision let a step run (OBS-94, OBS-95).
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use foldhash::{HashMap, fast::RandomState};
 use indexmap::IndexMap;
 
 use super::per_run::{PerRun, close_on_end};
@@ -11,6 +11,9 @@ use crate::ids::{RunId, RuntimeStageId};
 use crate::observe::*;
 use crate::snapshot::PreferredOperation;
 use crate::value::{Object, Str, Value};
+
+/// Facts by step, in the order they were learnt.
+type ByStep<T> = IndexMap<RuntimeStageId, T, RandomState>;
 
 /// The decision that let a step run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,9 +37,9 @@ struct DecisionNote {
 /// Control dependencies as data: recorded live by [`ControlDeps`], or read back from a stored row.
 #[derive(Debug, Default)]
 pub struct ControlData {
-    decisions: IndexMap<RuntimeStageId, DecisionNote>,
-    entries: IndexMap<RuntimeStageId, RuntimeStageId>,
-    parents: IndexMap<RuntimeStageId, RuntimeStageId>,
+    decisions: ByStep<DecisionNote>,
+    entries: ByStep<RuntimeStageId>,
+    parents: ByStep<RuntimeStageId>,
     /// Branch entry that governs a step, as far as asked.
     memo: Mutex<HashMap<RuntimeStageId, Option<RuntimeStageId>>>,
 }
@@ -109,7 +112,7 @@ impl ControlData {
 
     /// The row data: `{decisions, entries, parents}`.
     pub fn to_value(&self) -> Value {
-        let ids = |map: &IndexMap<RuntimeStageId, RuntimeStageId>| {
+        let ids = |map: &ByStep<RuntimeStageId>| {
             Value::Object(map.iter().map(|(k, v)| (Str::from(k.to_string()), v.to_string().into())).collect())
         };
         let decisions = self.decisions.iter().map(|(id, d)| {
@@ -134,7 +137,7 @@ impl ControlData {
 
     /// Reads row data back; `None` when it is not such a row.
     pub fn from_value(data: &Value) -> Option<Self> {
-        let ids = |key: &str| -> Option<IndexMap<RuntimeStageId, RuntimeStageId>> {
+        let ids = |key: &str| -> Option<ByStep<RuntimeStageId>> {
             let map = data.get(key)?.as_object()?;
             let pair = |(k, v): (&Str, &Value)| Some((RuntimeStageId::parse(k), v.as_str()?.into()));
             Some(map.iter().filter_map(pair).collect())

@@ -114,6 +114,13 @@ impl Staging {
         {
             return self.single(row, only, provenance);
         }
+        if redaction.is_idle()
+            && provenance == WriteProvenance::Off
+            && let Some(rows) = self.plain_sets(dial)
+        {
+            let as_viewed = self.namespace().is_empty() && rows.len() == self.ops.len();
+            return self.finish(rows, redaction, as_viewed);
+        }
         let (touches, touched) = self.touches();
         let needs_check =
             self.ops.iter().any(|s| matches!(s.op, StagedOp::Merge { .. }) || s.op.path().len() > 1);
@@ -160,6 +167,32 @@ impl Staging {
             }
             (StagedOp::Set { value, .. }, _, _) => row(Verb::Set, value.clone()),
         }
+    }
+
+    /// Also common, seeds above all: a few root keys, each set once. Nothing can overlap then. `None` means that the
+    /// general way must decide.
+    fn plain_sets(&self, dial: CommitValues) -> Option<Vec<Row>> {
+        const FEW: usize = 16;
+        if self.ops.len() > FEW {
+            return None;
+        }
+        let mut keys: SmallVec<[&str; FEW]> = SmallVec::new();
+        let mut rows = Vec::with_capacity(self.ops.len());
+        for staged in &self.ops {
+            let (StagedOp::Set { path, value }, [key]) = (&staged.op, staged.op.path().segments()) else {
+                return None;
+            };
+            let before = self.own.get(key);
+            let grows = matches!((before, value), (Some(Value::Array(_)), Value::Array(_)));
+            if (grows && dial == CommitValues::Delta) || keys.contains(&&**key) {
+                return None;
+            }
+            keys.push(key);
+            if before != Some(value) {
+                rows.push(Row::new(path.clone(), Verb::Set, value.clone()));
+            }
+        }
+        Some(rows)
     }
 
     fn single(&self, row: Option<Row>, only: &Staged, provenance: WriteProvenance) -> EncodedCommit {

@@ -380,7 +380,7 @@ impl Staging {
     /// The last write per path, in first-write order: what `stageWrites` and the commit hook show.
     pub fn writes(&self) -> Vec<WriteRecord> {
         let mut records: Vec<WriteRecord> = Vec::with_capacity(self.ops.len());
-        let mut places: HashMap<&Path, usize> = HashMap::new();
+        let mut places: Option<HashMap<&Path, usize>> = (self.ops.len() > INDEXED_READS).then(HashMap::new);
         for staged in &self.ops {
             let path = staged.op.path();
             let (operation, value) = match &staged.op {
@@ -390,10 +390,16 @@ impl Staging {
                 StagedOp::Delete { .. } => (WriteOperation::Delete, None),
             };
             let record = WriteRecord { path: path.clone(), operation, value };
-            match places.get(path).and_then(|at| records.get_mut(*at)) {
+            let known = match &places {
+                Some(places) => places.get(path).copied(),
+                None => records.iter().position(|known| known.path == *path),
+            };
+            match known.and_then(|at| records.get_mut(at)) {
                 Some(slot) => *slot = record,
                 None => {
-                    places.insert(path, records.len());
+                    if let Some(places) = &mut places {
+                        places.insert(path, records.len());
+                    }
                     records.push(record);
                 }
             }

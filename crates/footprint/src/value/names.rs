@@ -1,9 +1,9 @@
 //! Names that many objects share: the keys of records, messages and events are the same few texts again and again.
 
 use std::cell::RefCell;
-use std::hash::Hasher as _;
+use std::hash::BuildHasher as _;
 
-use rustc_hash::FxHasher;
+use foldhash::fast::FixedState;
 
 use super::Str;
 
@@ -30,9 +30,7 @@ fn kept(names: &mut Vec<Option<Str>>, name: &str) -> Str {
     if names.is_empty() {
         names.resize(PLACES, None);
     }
-    let mut hasher = FxHasher::default();
-    hasher.write(name.as_bytes());
-    let place = hasher.finish() as usize % PLACES;
+    let place = FixedState::default().hash_one(name) as usize % PLACES;
     match names.get_mut(place) {
         Some(Some(known)) if **known == *name => known.clone(),
         Some(slot) => slot.insert(name.into()).clone(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::shared::RunShared;
 use crate::ids::RunId;
 use crate::observe::DrainReport;
+use crate::recorders::{CombinedNarrative, NarrativeEntry};
 use crate::snapshot::Snapshot;
 
 /// Looks at a run, and cancels it, from anywhere.
@@ -29,6 +30,17 @@ impl RunHandle {
     /// The record so far; detached and frozen.
     pub fn snapshot(&self) -> Snapshot {
         self.shared.snapshot(false, true)
+    }
+
+    /// The record so far with the redacted mirrors, when the run redacts; else as [`snapshot`](Self::snapshot).
+    pub fn snapshot_redacted(&self) -> Snapshot {
+        self.shared.snapshot(self.shared.is_redacting(), true)
+    }
+
+    /// The combined narrative so far, when it is recorded (by the run option or an attached recorder).
+    pub fn narrative_entries(&self) -> Vec<NarrativeEntry> {
+        let narrative = self.shared.observers.get::<CombinedNarrative>("combined-narrative");
+        narrative.map(|narrative| narrative.entries_of(&self.shared.run_id)).unwrap_or_default()
     }
 
     /// Delivers what deferred observers have not seen yet, then waits for the futures of asynchronous ones, at

@@ -369,13 +369,12 @@ async fn detached_children_are_told() {
     let chart = build(Chart::builder(Stage::new("a", move |s: Scope| {
         let (driver, good, bad) = (driver.clone(), good.clone(), bad.clone());
         async move {
-            let first = s.detach_join(&driver, &good, None);
-            first.wait().await.ok();
-            let second = s.detach_join(&driver, &bad, None);
-            second.wait().await.ok();
-            // A handle is settled a moment before its listeners are told.
-            while s.env().get::<Detacher>().is_some_and(|detacher| detacher.in_flight() > 0) {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+            for child in [&good, &bad] {
+                s.detach_join(&driver, child, None).wait().await.ok();
+                // A handle is settled a moment before its listeners are told.
+                while s.env().get::<Detacher>().is_some_and(|detacher| detacher.in_flight() > 0) {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
             }
             Ok(())
         }

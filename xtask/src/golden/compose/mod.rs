@@ -9,12 +9,12 @@ use agentfootprint_core::compose::{
     ParallelBuilder, Sequence,
 };
 use agentfootprint_core::events::EventHub;
+use agentfootprint_core::observe::Observers;
 use agentfootprint_core::record::{BoundaryDetail, RecordOptions, RecordedRun};
 use agentfootprint_core::run::{
     ChartRunner, RunError, RunHandle, RunInput, RunNeeds, RunOptions, RunOutcome, RunRefusal, Runner, UiGroup,
 };
 use footprint::chart::Chart;
-use footprint::observe::Recorder;
 use footprint::pause::FlowchartCheckpoint;
 use footprint::value::Value as Kept;
 use serde_json::{Value, json};
@@ -101,8 +101,8 @@ impl Runner for Whole {
     fn events(&self) -> &EventHub {
         self.0.events()
     }
-    fn attach(&self, recorder: Arc<dyn Recorder>) {
-        self.0.attach(recorder);
+    fn observers(&self) -> &Observers {
+        self.0.observers()
     }
 }
 

@@ -157,6 +157,10 @@ impl Pieces {
     }
 
     fn say(&mut self, cx: &StageCx, piece: Piece) {
+        if cx.agent.answer_validation.is_some() {
+            // An answer that is validated is delivered whole, in either mode (EVD-906).
+            return;
+        }
         self.delivered = true;
         let iteration = self.iteration;
         match piece {

@@ -102,10 +102,14 @@ fn hit_rate_is_low(scope: &ScopeReader<'_>) -> Result<bool, footprint::error::Sc
 }
 
 fn skills_churn(scope: &ScopeReader<'_>) -> Result<bool, footprint::error::ScopeError> {
-    let history =
-        scope.value(state::SKILL_HISTORY)?.and_then(|list| list.as_array().cloned()).unwrap_or_default();
+    let history = scope.value(state::SKILL_HISTORY)?.and_then(|list| list.as_array().cloned());
+    Ok(history.is_some_and(|history| churns(&history)))
+}
+
+/// Whether the last entries name too many skills; an iteration without one has no name.
+fn churns(history: &Array) -> bool {
     if history.len() < CHURN_LIMIT {
-        return Ok(false);
+        return false;
     }
     let mut distinct: Vec<&Value> = Vec::new();
     for skill in
@@ -115,7 +119,7 @@ fn skills_churn(scope: &ScopeReader<'_>) -> Result<bool, footprint::error::Scope
             distinct.push(skill);
         }
     }
-    Ok(distinct.len() >= CHURN_LIMIT)
+    distinct.len() >= CHURN_LIMIT
 }
 
 /// Keeps the markers.
@@ -126,4 +130,21 @@ pub(crate) async fn apply(_cx: StageCx) -> Result<(), StageError> {
 /// Clears them.
 pub(crate) async fn skip(cx: StageCx) -> Result<(), StageError> {
     cx.set(state::CACHE_MARKERS, Array::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves LLM-103.
+    #[test]
+    fn three_skills_among_the_last_five_are_churn() {
+        let churn = |names: &[Option<&str>]| {
+            churns(&names.iter().map(|name| name.map_or(Value::Null, Value::from)).collect())
+        };
+        let (a, b, c, none) = (Some("a"), Some("b"), Some("c"), None);
+        assert!(churn(&[a, b, c]) && churn(&[a, none, b, none, c]) && churn(&[a, a, a, a, b, a, c]));
+        assert!(!churn(&[a, b]) && !churn(&[a, b, a, b, a]) && !churn(&[none, none, none]));
+        assert!(!churn(&[a, b, c, a, a, a, a]), "what is older than five entries does not count");
+    }
 }

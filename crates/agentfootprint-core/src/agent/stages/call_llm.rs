@@ -189,7 +189,10 @@ fn land(
     note_usage(cx, iteration, &response.usage);
     cx.emit(|| {
         let took = (iteration, elapsed);
+        let withheld = cx.agent.withholds_drafts();
+        let content = if withheld { Str::default() } else { content };
         ended(took, content, call_count, &response, elsewhere(cx, assembled, &response, &sent))
+            .content_withheld(withheld)
     });
     wire_check::check(cx, iteration, &sent.request, response.wire_manifest.as_ref())?;
     let (provider, model) = sent.bill(&response);

@@ -21,12 +21,13 @@ pub(crate) fn input(parent: &StateView) -> Object {
 
 pub(crate) fn output(end: &SubflowEnd) -> Object {
     let mut out = Object::new();
-    copy(&end.state, &mut out, [state::FINAL_CONTENT]);
+    copy(&end.state, &mut out, [state::FINAL_CONTENT, state::ANSWER_VALIDATION_COMMITTED]);
     out
 }
 
 /// Captures the answer and says that the turn is over.
 pub(crate) async fn prepare(cx: StageCx) -> Result<(), StageError> {
+    crate::validation::committed(&cx)?;
     let answer = cx.text(state::LLM_LATEST_CONTENT)?;
     let iteration = cx.iteration()?;
     cx.set(state::FINAL_CONTENT, answer.clone())?;

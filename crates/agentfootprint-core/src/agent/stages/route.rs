@@ -14,6 +14,7 @@ use crate::agent::moments::{self, OutputVerdict};
 use crate::agent::options::OnExceed;
 use crate::agent::output::{Output, OutputSchemaError, OutputStrategy, judge};
 use crate::run::StageCx;
+use crate::validation;
 
 /// Carrier of the failure for the retry branch.
 pub(crate) const OUTPUT_SCHEMA_FAILURE: &str = state::OUTPUT_SCHEMA_FAILURE;
@@ -58,7 +59,11 @@ pub(crate) async fn route(cx: StageCx) -> Result<&'static str, StageError> {
     if now.limit.is_some() {
         settle(&cx, &now, false)?;
     }
-    if moment.verdict == OutputVerdict::Denied {
+    let denied = moment.verdict == OutputVerdict::Denied;
+    if route == ids::FINAL {
+        validation::judge(&cx, denied).await?;
+    }
+    if denied {
         moment.deny(&cx)?;
     }
     Ok(route)

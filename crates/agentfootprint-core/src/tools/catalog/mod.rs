@@ -1,18 +1,24 @@
 //! Checks on a whole catalogue of tools: would a model know which to call, and with what? (TOOL §20)
 //!
-//! Pure functions over schemas: an agent's own tools, a served catalogue, a file. Similarity between tools needs an embedder and is
-//! not part of this; what is said here is structural.
+//! Functions over schemas: an agent's own tools, a served catalogue, a file. The rules are structural and pure; how alike tools
+//! are is asked of an embedder, when one is given.
 
 mod checkup;
+mod lint;
 mod rules;
+mod similarity;
 
 use std::fmt;
 
 use footprint::value::{Str, Value};
 
 pub use self::checkup::{CheckupFinding, CheckupKind, ContractCheckup, tool_contract_checkup};
+pub use self::lint::{LintOptions, LintOutcome, lint_tools};
 pub use self::rules::builtin_rules;
+pub use self::similarity::{SimilarityReport, SimilarityThresholds, ToolPair};
 use super::schema::ToolSchema;
+use crate::embed::Embedder;
+use crate::llm::LlmError;
 
 /// How much a finding weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,6 +81,7 @@ impl fmt::Display for CatalogFinding {
 }
 
 /// A rule over one tool of a catalogue.
+#[derive(Clone, Copy, Debug)]
 pub struct CatalogRule {
     /// Its fixed id.
     pub id: &'static str,
@@ -90,8 +97,46 @@ pub struct CatalogReport {
     pub ok: bool,
     /// How many tools were looked at.
     pub tool_count: usize,
+    /// How alike the tools are, when an embedder was given.
+    pub similarity: Option<SimilarityReport>,
     /// What was found, by tool in catalogue order.
     pub structural: Vec<CatalogFinding>,
+}
+
+/// How a catalogue is analysed.
+#[derive(Clone, Debug)]
+pub struct CatalogOptions {
+    /// From which likeness on tools are confusable.
+    pub thresholds: SimilarityThresholds,
+    /// The weight from which on a finding fails the catalogue.
+    pub fail_on: Severity,
+    /// The rules besides the check for duplicate names.
+    pub rules: Vec<CatalogRule>,
+}
+
+impl Default for CatalogOptions {
+    fn default() -> Self {
+        Self { thresholds: SimilarityThresholds::default(), fail_on: Severity::Error, rules: builtin_rules() }
+    }
+}
+
+/// Analyses a catalogue, and with an embedder also how alike its tools are. It is in order when no finding weighs as much as the
+/// limit and no two tools are confusable.
+///
+/// # Errors
+/// When the embedder fails.
+pub async fn analyze_tool_catalog_with(
+    tools: &[ToolSchema],
+    embedder: Option<&dyn Embedder>,
+    options: &CatalogOptions,
+) -> Result<CatalogReport, LlmError> {
+    let mut report = analyze_with(tools, options.fail_on, &options.rules);
+    if let Some(embedder) = embedder {
+        let similarity = similarity::compare(tools, embedder, options.thresholds).await?;
+        report.ok = report.ok && similarity.confusable.is_empty();
+        report.similarity = Some(similarity);
+    }
+    Ok(report)
 }
 
 /// Analyses a catalogue with the built-in rules: duplicate names, and what [`builtin_rules`] holds.
@@ -126,7 +171,7 @@ pub fn analyze_with(tools: &[ToolSchema], fail_on: Severity, rules: &[CatalogRul
         structural.extend(rules.iter().flat_map(|rule| (rule.check)(tool)));
     }
     let ok = structural.iter().all(|finding| finding.severity < fail_on);
-    CatalogReport { ok, tool_count: tools.len(), structural }
+    CatalogReport { ok, tool_count: tools.len(), similarity: None, structural }
 }
 
 /// The properties of an input schema, and whether each is required.

@@ -298,6 +298,51 @@ async fn live_rows(cx: &StageCx, reader: Option<&Reader>) -> Result<Vec<(Str, St
     effect(cx, "list", Reexecution::Idempotent, &input, work).await.map(|Rows(rows)| rows)
 }
 
+/// Puts a refusal of the framework's own on the record.
+pub(super) fn refuse(cx: &StageCx, tool: &Str, reason: ArtifactRefusal, reference: Option<Str>, what: &str) {
+    let detail = Some(Str::from(what));
+    say(cx, tool, ArtifactFact::Refused { op: ArtifactOp::Dispatch, reason, reference, detail });
+}
+
+/// Looks at a ticket, never at the payload; either way it is on the record.
+pub(super) async fn look(
+    cx: &StageCx,
+    tool: &Str,
+    reference: &Str,
+) -> Result<Result<ArtifactMeta, ArtifactRefusal>, StageError> {
+    let answer = match reader(cx) {
+        None => Err(Refused::of(&ArtifactError::NoStore)),
+        Some(reader) => head(cx, &reader, reference).await?,
+    };
+    Ok(match answer {
+        Ok(meta) => {
+            say(cx, tool, ArtifactFact::Resolved { via: ArtifactVia::Head, meta: meta.clone() });
+            Ok(meta)
+        }
+        Err(Refused { reason, what }) => {
+            refuse(cx, tool, reason.clone(), Some(reference.clone()), &what);
+            Err(reason)
+        }
+    })
+}
+
+/// The ticket of a reference, through the effects port.
+async fn head(
+    cx: &StageCx,
+    reader: &Reader,
+    reference: &Str,
+) -> Result<Result<ArtifactMeta, Refused>, StageError> {
+    let work = async {
+        Redeemed(match reader.store.head(&reader.scope, reference).await {
+            Ok(Some(meta)) => Ok(meta),
+            Ok(None) => Err(Refused::missing()),
+            Err(error) => Err(Refused::of(&error)),
+        })
+    };
+    let input = || Value::from(reference.clone());
+    effect(cx, "head", Reexecution::Idempotent, &input, work).await.map(|Redeemed(answer)| answer)
+}
+
 /// Whether a call is the framework's own `present`.
 pub(super) fn presents(cx: &StageCx, attempt: &Attempt) -> bool {
     cx.agent.tooling.artifacts.is_some()
@@ -313,17 +358,7 @@ pub(super) async fn present(batch: &Batch, attempt: &Attempt) -> Result<Outcome,
     let reader = reader(cx);
     let answer = match reader.as_ref().filter(|_| !reference.trim().is_empty()) {
         None => Err(Refused::new(ArtifactRefusal::InvalidInput, "what was passed is not a reference")),
-        Some(reader) => {
-            let work = async {
-                Redeemed(match reader.store.head(&reader.scope, &reference).await {
-                    Ok(Some(meta)) => Ok(meta),
-                    Ok(None) => Err(Refused::missing()),
-                    Err(error) => Err(Refused::of(&error)),
-                })
-            };
-            let input = || Value::from(reference.clone());
-            effect(cx, "head", Reexecution::Idempotent, &input, work).await?.0
-        }
+        Some(reader) => head(cx, reader, &reference).await?,
     };
     let meta = match answer {
         Ok(meta) => meta,
@@ -331,9 +366,7 @@ pub(super) async fn present(batch: &Batch, attempt: &Attempt) -> Result<Outcome,
             let live = live_rows(cx, reader.as_ref()).await?;
             let named: Vec<String> = live.iter().take(LISTED).map(|(one, _)| one.to_string()).collect();
             let said = (!reference.trim().is_empty()).then_some(reference);
-            let detail = Some(Str::from(what.as_str()));
-            let fact = ArtifactFact::Refused { op: ArtifactOp::Dispatch, reason, reference: said, detail };
-            say(cx, &call.name, fact);
+            refuse(cx, &call.name, reason, said, &what);
             return Ok(Outcome::text(Verdict::PresentMiss, texts::present_miss(&what, &named)));
         }
     };

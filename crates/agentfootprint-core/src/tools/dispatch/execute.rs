@@ -22,7 +22,7 @@ use super::resolve::{self, Resolved};
 use super::teardown;
 use super::verdict::Verdict;
 use crate::run::{EffectFailure, EffectKind, EffectOutcome, Journaled, Performed, StageCx, Trail};
-use crate::tools::context::{CallFacts, ProgressSink, ToolContext};
+use crate::tools::context::{CallFacts, CodeRunSink, ProgressSink, ToolContext};
 use crate::tools::declare::ResultClass;
 use crate::tools::failure::{PauseRequest, ToolFailure};
 use crate::tools::output::ToolOutput;
@@ -115,6 +115,7 @@ fn context(batch: &Batch, attempt: &Attempt, live: &Arc<AtomicBool>, trail: &Tra
         tools: Some(inner::door(&cx, batch, attempt, live)),
         progress: Some(progress(&cx, batch.iteration, attempt, live)),
         teardown: Some(Arc::new(teardown::CallDoor::new(&cx))),
+        code_run: Some(code_run(&cx)),
         ..CallFacts::detached(attempt.call.name.clone(), attempt.call.id.clone())
     })
 }
@@ -127,6 +128,12 @@ fn progress(cx: &StageCx, iteration: u32, attempt: &Attempt, live: &Arc<AtomicBo
             cx.emit(|| StreamToolProgress::new(id.clone(), name.clone(), iteration, payload));
         }
     })
+}
+
+/// Step 13: the facts follow the execution directly, and are replayed with it.
+fn code_run(cx: &StageCx) -> CodeRunSink {
+    let cx = cx.clone();
+    Arc::new(move |facts| cx.emit(|| facts))
 }
 
 /// What became of the handler.

@@ -20,6 +20,7 @@
 mod artifacts;
 mod batch;
 mod call;
+mod component;
 mod credential;
 mod door;
 mod execute;
@@ -58,7 +59,10 @@ pub(crate) async fn run_batch(cx: StageCx) -> Result<Step<Value>, StageError> {
             Gated::Paused(pause) => Gated::Paused(pause),
         };
         match outcome {
-            Gated::Paused(pause) => return pause::leave(batch, &attempt, pause).map(Step::Pause),
+            Gated::Paused(pause) => {
+                pause.must_be_visible(&batch, &attempt).await?;
+                return pause::leave(batch, &attempt, pause).map(Step::Pause);
+            }
             Gated::Settled(outcome) => {
                 let halt = outcome.halt.clone();
                 let delivered = finish::finish(&batch, &attempt, outcome).await?;

@@ -8,6 +8,7 @@ use footprint::value::{Object, Str, Value};
 
 use super::batch::Batch;
 use super::call::Attempt;
+use super::component;
 use super::door::Person;
 use super::finish::Outcome;
 use super::gates::Gated;
@@ -74,6 +75,19 @@ impl Pause {
             .and_then(Value::as_shared_str)
             .cloned();
         Self { kind: Kind::Tool, data: request.members(), component_id }
+    }
+
+    /// A question is only asked on a screen that exists. A check-in was looked at before it was said.
+    pub(super) async fn must_be_visible(&self, batch: &Batch, attempt: &Attempt) -> Result<(), StageError> {
+        if self.kind == Kind::CheckIn {
+            return Ok(());
+        }
+        match component::of_question(&self.data) {
+            Some((door, value)) => {
+                component::must_be_visible(&batch.cx, &attempt.call.name, door, Some(value)).await
+            }
+            None => Ok(()),
+        }
     }
 
     fn check_in(request: Value, component_id: Option<Str>) -> Self {
@@ -252,7 +266,9 @@ pub(super) async fn check_in(batch: &Batch, attempt: &Attempt) -> Result<Option<
     request.insert("evidence", evidence);
     let component = tool.declared().check_in_component.as_ref();
     if let Some(component) = component {
-        request.insert("component", component.to_value());
+        let value = component.to_value();
+        component::must_be_visible(cx, &call.name, component::CHECK_IN, Some(&value)).await?;
+        request.insert("component", value);
     }
     let request = Value::Object(request);
     cx.emit(|| CheckinRequest::new(call.name.clone(), call.id.clone(), batch.iteration, request.clone()));

@@ -115,7 +115,7 @@ async fn errors_inside_a_stream_are_typed() {
         (named("server_error"), K::StreamBroken { delivered: false }),
     ];
     for (body, kind) in cases {
-        let error = stream(Answer::ok(unclosed(&[body.clone()]))).await.1.unwrap();
+        let error = stream(Answer::ok(unclosed(std::slice::from_ref(&body)))).await.1.unwrap();
         assert_eq!(error.kind, kind, "{body}");
         assert!(error.to_string().starts_with("[openai] "));
         let later = [frame(json!({"content": "x"}), None), body.clone()];
