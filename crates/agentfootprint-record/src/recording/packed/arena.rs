@@ -1,8 +1,10 @@
 //! The distinct parts of a recording, each as the text it will be written as, with holes where other parts stand.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::BuildHasher as _;
 use std::ops::Range;
+
+use foldhash::HashMap;
+use foldhash::quality::RandomState;
 
 /// Begins a hole in a text; the part's number follows. A control character cannot stand in JSON text.
 pub(super) const HOLE: u8 = 0x01;
@@ -68,7 +70,7 @@ pub(super) struct Part {
 pub(super) struct Arena {
     text: Vec<u8>,
     parts: Vec<Part>,
-    by_hash: Known<u64, PartId>,
+    by_hash: HashMap<u64, PartId>,
     /// Texts come from outside: their hashes must not be foreseeable.
     hasher: RandomState,
 }
@@ -150,6 +152,3 @@ fn holes(text: &[u8]) -> impl Iterator<Item = PartId> + '_ {
         PartId::of_hole(hole)
     })
 }
-
-/// A map keyed by what cannot be chosen from outside.
-pub(super) type Known<K, V> = HashMap<K, V, foldhash::fast::RandomState>;

@@ -3,9 +3,10 @@
 //! Every beginning of every list is a place in a tree of items, so the longest known beginning of a list is found by
 //! walking it. Where versions share their nodes in memory, the walk starts where they part.
 
+use foldhash::HashMap;
 use footprint::value::{Array, Value};
 
-use super::arena::{Known, PartId};
+use super::arena::PartId;
 
 /// A beginning of lists: a path in the tree of items. The empty one is the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,14 +43,18 @@ struct Family {
 #[derive(Debug)]
 pub(super) struct Growth {
     beginnings: Vec<Beginning>,
-    steps: Known<(Place, PartId), Place>,
+    steps: HashMap<(Place, PartId), Place>,
     /// By the address of the first item.
-    families: Known<usize, Family>,
+    families: HashMap<usize, Family>,
 }
 
 impl Default for Growth {
     fn default() -> Self {
-        Self { beginnings: vec![Beginning::default()], steps: Known::default(), families: Known::default() }
+        Self {
+            beginnings: vec![Beginning::default()],
+            steps: HashMap::default(),
+            families: HashMap::default(),
+        }
     }
 }
 

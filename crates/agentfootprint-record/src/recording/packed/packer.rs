@@ -2,10 +2,11 @@
 
 use std::io::Write as _;
 
+use foldhash::HashMap;
 use footprint::json::{ESC_KEY, JsonReader, JsonWriter, LIST_KEY, REF_KEY, Token};
 use footprint::value::{Array, ObjectIter, Str, Value};
 
-use super::arena::{Arena, HOLE, Kind, Known, MIN_PART, PartId};
+use super::arena::{Arena, HOLE, Kind, MIN_PART, PartId};
 use super::growth::{Growth, Place};
 use crate::recording::RecordingError;
 use crate::recording::open::json_error;
@@ -19,7 +20,7 @@ pub(super) struct Packer {
     pub(super) work: Vec<u8>,
     open: Vec<Container>,
     /// Parts by the address of what they were made of.
-    by_address: Known<usize, PartId>,
+    by_address: HashMap<usize, PartId>,
     /// What was remembered by its address must not be freed.
     kept: Vec<Value>,
     /// Bytes of plain JSON outside of all containers.
