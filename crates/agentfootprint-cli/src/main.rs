@@ -238,7 +238,7 @@ fn main() -> ExitCode {
         Command::Man { folder } => shell::man(&folder),
     };
     match done {
-        Ok(code) => code,
+        Ok(code) => out::ended(code),
         Err(failure) => failure.report(),
     }
 }

@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 
 use agentfootprint::debug::{self, validate as checks, why as causes};
+use agentfootprint::footprint::value::Value;
+use agentfootprint::record::OpenRecording;
 
 use crate::input::{Input, limit_words, read, recording};
 use crate::out::{Answer, Failure};
@@ -13,13 +15,32 @@ pub(crate) fn explain(input: &Input) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether the answer says any of these words; why it says others is no question.
+fn said(opened: &OpenRecording, words: &str) -> Result<(), Failure> {
+    if words.trim().is_empty() {
+        return Err(Failure::unusable("--about is blank; give it words of the answer"));
+    }
+    let state = &opened.recording().snapshot.shared_state;
+    let Some(answer) = state.get("finalContent").and_then(Value::as_str) else { return Ok(()) };
+    let answer = answer.to_lowercase();
+    if words.split_whitespace().any(|word| answer.contains(&word.to_lowercase())) {
+        return Ok(());
+    }
+    Err(Failure::unusable(format!(
+        "the answer of this run does not say `{words}`; give --about words of the answer"
+    )))
+}
+
 pub(crate) fn why(input: &Input, variable: Option<&str>, about: Option<&str>) -> Result<ExitCode, Failure> {
     let opened = recording(input)?;
     let why = match (variable, about) {
         (Some(name), _) => {
             causes::variable(&opened, name).map_err(|error| Failure::unusable(error.to_string()))?
         }
-        (None, Some(words)) => causes::about(&opened, words),
+        (None, Some(words)) => {
+            said(&opened, words)?;
+            causes::about(&opened, words)
+        }
         (None, None) => causes::answer(&opened),
     };
     let text = why.to_string();

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use agentfootprint::debug::plain;
 use agentfootprint::footprint::value::{Object, Value};
@@ -44,11 +45,29 @@ impl Failure {
     }
 }
 
-/// Writes to standard output. A closed pipe ends the command quietly, as readers such as `head` expect.
+/// Why standard output takes nothing more.
+static ENDED: OnceLock<io::ErrorKind> = OnceLock::new();
+
+/// Writes to standard output. When nobody reads any more the command goes on without a word, so that what it saves is saved.
 pub(crate) fn say(text: impl AsRef<str>) {
+    if ENDED.get().is_some() {
+        return;
+    }
     let mut out = io::stdout().lock();
-    if out.write_all(text.as_ref().as_bytes()).and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    if let Err(error) = out.write_all(text.as_ref().as_bytes()).and_then(|()| out.flush()) {
+        let _ = ENDED.set(error.kind());
+    }
+}
+
+/// The exit code of a command that ended with `code`. A closed pipe is no failure, as readers such as `head` expect; output
+/// that was lost otherwise is one.
+pub(crate) fn ended(code: ExitCode) -> ExitCode {
+    match ENDED.get() {
+        None | Some(io::ErrorKind::BrokenPipe) => code,
+        Some(kind) => Failure::failed(format!(
+            "the output could not be written ({kind}); name a file with --out, or make room and run it again"
+        ))
+        .report(),
     }
 }
 

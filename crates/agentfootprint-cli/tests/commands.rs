@@ -332,3 +332,46 @@ fn a_catalogue_is_linted_under_both_names() {
         assert!(code == Some(2) && err.contains("`--threshold` must be between 0 and 1"), "{err}");
     }
 }
+
+/// Output that is lost is a failure, unless it is a reader that has read enough.
+#[cfg(target_os = "linux")]
+#[test]
+fn lost_output_is_not_success() {
+    let file = fixture();
+    let to = |stdout: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agentfootprint"));
+        command.arg("explain").arg(&file).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
+        command.spawn().unwrap().wait_with_output().unwrap()
+    };
+    let full = to(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap().into());
+    assert_eq!(full.status.code(), Some(1));
+    let said = String::from_utf8(full.stderr).unwrap();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("could not be written") && said.contains("--out"), "{said}");
+
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let closed = to(writer.into());
+    assert_eq!((closed.status.code(), closed.stderr), (Some(0), Vec::new()));
+}
+
+/// What a command saves is saved, whoever reads along.
+#[test]
+fn a_recording_is_saved_when_nobody_reads_the_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let path = folder.path().join("r.json");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_agentfootprint"));
+    command.args(["demo", "--out"]).arg(&path).stdin(Stdio::null()).stdout(writer);
+    assert!(command.status().unwrap().success());
+    assert!(path.exists());
+}
+
+/// Why the answer says what it does not say is no question.
+#[test]
+fn words_the_answer_does_not_say_are_refused() {
+    assert!(refusal(&["why", "FILE", "--about", "zebra"]).contains("does not say `zebra`"));
+    assert!(refusal(&["why", "FILE", "--about", " "]).contains("blank"));
+    assert!(out(&["why", "FILE", "--about", "90 days"]).contains("90 days"));
+}

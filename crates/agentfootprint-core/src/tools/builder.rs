@@ -21,6 +21,7 @@ use super::output::IntoToolOutput;
 use super::people::{AskComponent, CheckIn};
 use super::schema::ToolSchema;
 use super::tool::{Tool, ToolHandler};
+use super::validate::schema_fault;
 use crate::run::Reexecution;
 
 /// Builds a [`Tool`]. `A` is the type the handler receives: [`Value`] until [`input`](Self::input) names another.
@@ -100,6 +101,12 @@ impl<A> ToolBuilder<A> {
                 "inputSchema",
                 format!("a {}", schema.kind()),
                 "give a JSON Schema object",
+            ));
+        } else if let Some(place) = schema_fault(&schema) {
+            self.problems.push(ToolDefProblem::new(
+                "inputSchema",
+                format!("no JSON Schema at `{place}`"),
+                "correct the schema there",
             ));
         }
         self.input_schema = Some(schema);

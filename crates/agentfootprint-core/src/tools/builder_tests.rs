@@ -140,3 +140,20 @@ fn a_tool_is_identified_by_its_value_and_keeps_its_extensions() {
     assert_eq!(wrapped.extensions().get::<Store>().unwrap().0, 7);
     assert!(wrapped.extensions().get::<u8>().is_none());
 }
+
+/// What is no JSON Schema is refused where the tool is made, by its place.
+#[test]
+fn a_schema_that_is_none_is_refused() {
+    for (schema, place) in [
+        (value!({ "type": "objekt" }), "type"),
+        (value!({ "type": "object", "required": "query" }), "required"),
+        (value!({ "type": "object", "properties": { "q": { "type": 7 } } }), "q"),
+    ] {
+        let refused =
+            Tool::builder("look").input_schema(schema).handler(|_: Value, _| async { "seen" }).build();
+        let text = refused.err().expect("accepted").to_string();
+        assert!(text.contains("no JSON Schema at `") && text.contains(place), "{text}");
+    }
+    let fine = value!({ "type": "object", "properties": { "q": { "$ref": "https://example.com/q.json" } } });
+    assert!(Tool::builder("look").input_schema(fine).handler(|_: Value, _| async { "seen" }).build().is_ok());
+}

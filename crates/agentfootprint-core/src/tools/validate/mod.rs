@@ -12,6 +12,7 @@ mod reduce;
 
 use footprint::value::{Object, Value};
 use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
 
 use self::adapter::Shared;
 pub use self::issue::{ArgIssue, MAX_ISSUES};
@@ -56,6 +57,12 @@ impl ArgValidator {
             .flatten()
             .filter_map(serde_json::Value::as_str)
     }
+}
+
+/// Where a schema is no JSON Schema. What it refers to elsewhere is not looked up.
+pub(crate) fn schema_fault(schema: &Value) -> Option<String> {
+    let error = jsonschema::options().build(&schema.to_json()).err()?;
+    (!matches!(error.kind(), ValidationErrorKind::Referencing(_))).then(|| issue::place(&error))
 }
 
 /// Where arguments first break the *whole* schema; looked up only after they failed to decode.
