@@ -151,7 +151,7 @@ fn a_schema_that_is_none_is_refused() {
     ] {
         let refused =
             Tool::builder("look").input_schema(schema).handler(|_: Value, _| async { "seen" }).build();
-        let text = refused.err().expect("accepted").to_string();
+        let text = refused.expect_err("accepted").to_string();
         assert!(text.contains("no JSON Schema at `") && text.contains(place), "{text}");
     }
     let fine = value!({ "type": "object", "properties": { "q": { "$ref": "https://example.com/q.json" } } });
