@@ -289,7 +289,8 @@ fn lint(binary: &str, args: &[&str], catalogue: &str) -> (Option<i32>, String, S
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(catalogue.as_bytes()).unwrap();
+    // A command that refuses its arguments may be gone before it has read this.
+    let _ = child.stdin.take().unwrap().write_all(catalogue.as_bytes());
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
