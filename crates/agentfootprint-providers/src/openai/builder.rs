@@ -178,7 +178,6 @@ impl OpenAiBuilder {
 
     /// Whether the endpoint can hold an answer to a JSON schema (`response_format`). The official one can; a compatible one
     /// has to be declared.
-    #[must_use]
     pub fn structured_output(mut self, on: bool) -> Self {
         self.structured_output = Some(on);
         self
