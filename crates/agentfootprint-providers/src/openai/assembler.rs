@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 use super::gather::{Gathered, Misshapen, Shape};
 use super::refusal::{kind_in_stream, read_json};
 use super::response::{reported_error, response};
+use super::text_frame;
 use crate::finish::Finish;
 use crate::frames::Frame;
 use crate::http::{Assembler, HeaderMap, Piece, describe_body};
@@ -37,6 +38,12 @@ impl ChatAssembler {
 
 impl Assembler for ChatAssembler {
     fn push(&mut self, frame: &Frame, out: &mut Vec<Piece>) -> Result<(), LlmError> {
+        if frame.event.is_empty()
+            && let Some(text) = text_frame::read(&frame.data)
+        {
+            self.gathered.take_text(text, out);
+            return Ok(());
+        }
         let json = match stream_json::read(frame, &UNREAD).map_err(|what| self.unreadable(&what))? {
             Told::Nothing => return Ok(()),
             Told::Farewell => {

@@ -6,6 +6,7 @@
 use agentfootprint_core::llm::{StopReason, Usage};
 use serde_json::Value as Json;
 
+use super::text_frame::TextFrame;
 use crate::http::Piece;
 
 /// Whether a piece is a whole completion or one frame of a stream. Some servers send both kinds of message in either.
@@ -97,8 +98,8 @@ impl Gathered {
         if let Some(usage) = stated_usage(json) {
             self.usage = Some(usage);
         }
-        if let (None, Some(id)) = (&self.id, json.get("id").and_then(Json::as_str)) {
-            self.id = Some(id.to_owned()).filter(|id| !id.is_empty());
+        if let Some(id) = json.get("id").and_then(Json::as_str) {
+            self.take_id(id);
         }
         let choices = match json.get("choices") {
             None | Some(Json::Null) => return Ok(()),
@@ -110,6 +111,20 @@ impl Gathered {
             self.take_choice(choice, shape, out)?;
         }
         Ok(())
+    }
+
+    /// Takes a frame that only adds text.
+    pub(super) fn take_text(&mut self, frame: TextFrame<'_>, out: &mut Vec<Piece>) {
+        if let Some(id) = &frame.id {
+            self.take_id(id);
+        }
+        self.say(&frame.text, out);
+    }
+
+    fn take_id(&mut self, id: &str) {
+        if self.id.is_none() && !id.is_empty() {
+            self.id = Some(id.to_owned());
+        }
     }
 
     fn take_choice(&mut self, choice: &Json, shape: Shape, out: &mut Vec<Piece>) -> Result<(), Misshapen> {

@@ -22,6 +22,7 @@ mod response;
 pub mod responses;
 #[cfg(test)]
 mod tests;
+mod text_frame;
 mod thinking;
 
 use std::fmt;
