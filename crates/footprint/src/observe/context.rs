@@ -160,6 +160,8 @@ pub struct EventCx<'a> {
     pub root_commits: usize,
     /// Bundles already in the event's own log.
     pub log_commits: usize,
+    /// The step, as every event of it shares it.
+    pub(crate) step: &'a Arc<TraversalContext>,
     pub(crate) time: EventTime<'a>,
     pub(crate) log: &'a Arc<LogAddress>,
 }
@@ -198,7 +200,7 @@ impl EventCx<'_> {
         OwnedCx {
             run_id: self.run_id.clone(),
             leg: self.leg.clone(),
-            traversal: Arc::new(self.traversal.clone()),
+            traversal: Arc::clone(self.step),
             namespace: self.namespace.clone(),
             seq: self.seq,
             root_commits: self.root_commits,
@@ -242,6 +244,7 @@ impl OwnedCx {
             seq: self.seq,
             root_commits: self.root_commits,
             log_commits: self.log_commits,
+            step: &self.traversal,
             time: EventTime::Taken(self.timestamp),
             log: &self.log,
         }

@@ -30,7 +30,7 @@ const SLOW_CALL: Duration = Duration::from_millis(5);
 pub(crate) struct At<'a> {
     pub(crate) run_id: &'a RunId,
     pub(crate) leg: &'a LegKind,
-    pub(crate) traversal: &'a TraversalContext,
+    pub(crate) traversal: &'a Arc<TraversalContext>,
     pub(crate) namespace: &'a NamespaceId,
     pub(crate) root_commits: usize,
     pub(crate) log_commits: usize,
@@ -193,7 +193,7 @@ impl Observers {
 
     /// Delivers one event. Called with no lock held.
     pub(crate) fn emit(&self, at: At<'_>, payload: Payload) {
-        self.inner.deliver(&at, &Cell::new(None), &payload, None);
+        self.inner.deliver(&at, &Cell::new(None), payload, None);
     }
 
     /// Everything captured so far is delivered to synchronous listeners (OBS-132).
@@ -271,7 +271,7 @@ impl Drop for Observers {
 }
 
 impl Inner {
-    fn deliver(&self, at: &At<'_>, time: &Cell<Option<u64>>, payload: &Payload, skip: Option<&Str>) {
+    fn deliver(&self, at: &At<'_>, time: &Cell<Option<u64>>, payload: Payload, skip: Option<&Str>) {
         let hook = payload.hook();
         let cx = |seq| EventCx {
             run_id: at.run_id,
@@ -281,18 +281,23 @@ impl Inner {
             seq,
             root_commits: at.root_commits,
             log_commits: at.log_commits,
+            step: at.traversal,
             time: EventTime::Live { clock: at.clock, cell: time },
             log: at.log,
         };
         let next_seq = || self.seq.fetch_add(1, Ordering::Relaxed);
         let queue = self.queue.as_ref().filter(|_| self.deferred.contains(hook));
-        let seq = match queue {
-            Some(queue) => queue.capture(next_seq, |seq| Event::capture(&cx(seq), payload), skip),
-            None => next_seq(),
-        };
         if !self.inline.contains(hook) {
+            match queue {
+                Some(queue) => queue.capture(next_seq, |seq| Event { cx: cx(seq).to_owned_cx(), payload }, skip),
+                None => next_seq(),
+            };
             return;
         }
+        let seq = match queue {
+            Some(queue) => queue.capture(next_seq, |seq| Event::capture(&cx(seq), &payload), skip),
+            None => next_seq(),
+        };
         let cx = cx(seq);
         let Some(list) = self.per_hook.get(hook as usize) else { return };
         for position in list {
@@ -302,12 +307,12 @@ impl Inner {
                 continue;
             }
             let from = self.measure.then(|| at.clock.monotonic());
-            let result = contain(|| recorder.on_event(&cx, payload));
+            let result = contain(|| recorder.on_event(&cx, &payload));
             if from.is_some_and(|from| at.clock.monotonic().saturating_sub(from) > SLOW_CALL) {
                 self.note_slow(&listener.id);
             }
             if let Err(error) = result {
-                self.failed(&listener.id, at, time, payload, error);
+                self.failed(&listener.id, at, time, &payload, error);
             }
         }
     }
@@ -334,7 +339,7 @@ impl Inner {
         self.count(id, hook.json_name(), &error);
         if hook != Hook::ScopeError && (self.inline | self.deferred).contains(Hook::ScopeError) {
             let report = failure_event(id, payload, error).into();
-            self.deliver(at, time, &report, Some(id));
+            self.deliver(at, time, report, Some(id));
         }
     }
 
@@ -344,7 +349,7 @@ impl Inner {
         let at = At {
             run_id: cx.run_id,
             leg: cx.leg,
-            traversal: cx.traversal,
+            traversal: cx.step,
             namespace: cx.namespace,
             root_commits: cx.root_commits,
             log_commits: cx.log_commits,

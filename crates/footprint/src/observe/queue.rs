@@ -49,7 +49,7 @@ impl DeferredListener {
 
 /// An event that waits, and who must not get it.
 struct Waiting {
-    event: Arc<Event>,
+    event: Event,
     skip: Option<Str>,
 }
 
@@ -71,6 +71,8 @@ struct State {
 pub(crate) struct Queue {
     config: ObserverQueueConfig,
     listeners: Vec<DeferredListener>,
+    /// Somebody keeps events beyond their delivery.
+    has_async: bool,
     observers: Weak<Inner>,
     state: Mutex<State>,
     /// Held while events are handed to listeners.
@@ -97,6 +99,7 @@ impl Queue {
     ) -> Arc<Self> {
         Arc::new(Self {
             config,
+            has_async: listeners.iter().any(|listener| matches!(listener.kind, ListenerKind::Async(_))),
             listeners,
             observers,
             state: Mutex::default(),
@@ -173,13 +176,16 @@ impl Queue {
             if self.config.capture == Capture::Summary {
                 event.payload = event.payload.digested();
             }
-            state.items.push_back(Waiting { event: Arc::new(event), skip: skip.cloned() });
+            // A worker that found events goes on until there are none, so only the first one wakes it.
+            let first = state.items.is_empty();
+            state.items.push_back(Waiting { event, skip: skip.cloned() });
             let start = !std::mem::replace(&mut state.worker, true);
             drop(state);
             if start {
                 self.start_worker();
+            } else if first {
+                self.wake();
             }
-            self.wake();
         }
         seq
     }
@@ -201,7 +207,7 @@ impl Queue {
                 state.items.pop_front()
             };
             if let Some(head) = head {
-                self.hand_out(&head);
+                self.hand_out(head, Instant::now());
             }
         }
     }
@@ -215,10 +221,11 @@ impl Queue {
             return false;
         }
         let from = Instant::now();
+        let mut now = from;
         for delivered in 0..backlog {
             let Some(next) = self.state().items.pop_front() else { break };
-            self.hand_out(&next);
-            if delivered + 1 < backlog && budget.is_some_and(|budget| from.elapsed() >= budget) {
+            now = self.hand_out(next, now);
+            if delivered + 1 < backlog && budget.is_some_and(|budget| now.duration_since(from) >= budget) {
                 self.state().budget_exhausted += 1;
                 break;
             }
@@ -228,23 +235,27 @@ impl Queue {
         if state.flush_times.len() == FLUSH_TIMES {
             state.flush_times.pop_front();
         }
-        state.flush_times.push_back(from.elapsed());
+        state.flush_times.push_back(now.duration_since(from));
         !state.items.is_empty()
     }
 
-    /// Tells every listener; called with only the consumer lock held.
-    fn hand_out(self: &Arc<Self>, waiting: &Waiting) {
+    /// Tells every listener; called with only the consumer lock held. Takes the time the delivery before ended
+    /// and gives the one this ended: reading the clock once per delivery measures all of them.
+    fn hand_out(self: &Arc<Self>, waiting: Waiting, mut now: Instant) -> Instant {
         DELIVERING.set(DELIVERING.get() + 1);
-        let event = &waiting.event;
+        let Waiting { event, skip } = waiting;
+        let (alone, shared) = if self.has_async { (None, Some(Arc::new(event))) } else { (Some(event), None) };
+        let Some(event) = alone.as_ref().or(shared.as_deref()) else { return now };
         for (at, listener) in self.listeners.iter().enumerate() {
-            if !listener.interest.contains(event.hook()) || waiting.skip.as_ref() == Some(&listener.id) {
+            if !listener.interest.contains(event.hook()) || skip.as_ref() == Some(&listener.id) {
                 continue;
             }
+            let from = now;
             match &listener.kind {
                 ListenerKind::Sync(recorder) => {
-                    let from = Instant::now();
                     let result = contain(|| recorder.on_event(&event.cx.as_cx(), &event.payload));
-                    let took = from.elapsed();
+                    now = Instant::now();
+                    let took = now.duration_since(from);
                     {
                         let mut lane = lane(listener);
                         lane.events += 1;
@@ -253,10 +264,16 @@ impl Queue {
                     }
                     self.report(listener, event, result);
                 }
-                ListenerKind::Async(_) => self.start_async(at, Arc::clone(event)),
+                ListenerKind::Async(_) => {
+                    if let Some(event) = &shared {
+                        self.start_async(at, Arc::clone(event));
+                        now = Instant::now();
+                    }
+                }
             }
         }
         DELIVERING.set(DELIVERING.get() - 1);
+        now
     }
 
     fn report(&self, listener: &DeferredListener, event: &Event, result: HookResult) {

@@ -1,5 +1,7 @@
 //! One question of a run, as the engine carries it while the run unwinds.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 
 use crate::ids::RuntimeStageId;
@@ -46,7 +48,7 @@ pub(crate) struct PauseRecord {
     pub(crate) fans: IndexMap<Str, FanOutMemory>,
     pub(crate) top: Option<TopFrames>,
     /// The context of its pause event; absent for questions of an earlier leg.
-    pub(crate) told: Option<Box<TraversalContext>>,
+    pub(crate) told: Option<Arc<TraversalContext>>,
 }
 
 impl PauseRecord {

@@ -19,7 +19,7 @@ thread_local! {
 }
 
 /// Shared text of a name, the same one as before if this thread still has it.
-pub(super) fn shared(name: &str) -> Str {
+pub(crate) fn shared(name: &str) -> Str {
     if name.len() > LONGEST {
         return name.into();
     }

@@ -25,7 +25,7 @@ use crate::ids::{ExecutionIndex, RuntimeStageId};
 use crate::observe::{At, Hook, NamespaceId, Payload, ResumedFrom, TraversalContext, WriteEvent, WriteOp};
 use crate::state::{MapperRead, Path, StagedOp, Staging};
 use crate::stream::OpenStream;
-use crate::value::{Object, Str, Value};
+use crate::value::{Object, Str, Value, names};
 
 pub(crate) use notes::Bag;
 
@@ -70,7 +70,7 @@ pub(super) struct GhostOf<'a> {
 
 /// The context of a visit's events, made when the first one is wanted.
 struct StepContext {
-    traversal: TraversalContext,
+    traversal: Arc<TraversalContext>,
     namespace: NamespaceId,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct FrameHandle {
     is_mount: bool,
     flags: AtomicU8,
     sealed: AtomicBool,
-    context: OnceLock<Box<StepContext>>,
+    context: OnceLock<StepContext>,
     state: Mutex<FrameState>,
 }
 
@@ -239,7 +239,11 @@ impl FrameHandle {
     fn context(&self) -> &StepContext {
         self.context.get_or_init(|| {
             let address = self.address();
-            let path = address.subflow_path().map(Str::from);
+            let path = match &self.own {
+                // The ids of a site all begin with its path.
+                None => Some(&self.ids.path).filter(|path| !path.is_empty()).cloned(),
+                Some(_) => address.subflow_path().map(Str::from),
+            };
             let depth = address.depth();
             let (parent_id, parent_address) = match &self.parent {
                 None => (None, None),
@@ -255,8 +259,8 @@ impl FrameHandle {
             };
             let namespace =
                 self.ns.as_ref().map_or_else(|| self.run.root_namespace.clone(), |ns| ns.id().clone());
-            Box::new(StepContext {
-                traversal: TraversalContext {
+            StepContext {
+                traversal: Arc::new(TraversalContext {
                     run_id: self.run.run_id.clone(),
                     stage_id: self.id().clone(),
                     runtime_stage_id: address,
@@ -269,9 +273,9 @@ impl FrameHandle {
                     loop_iteration: (self.before > 0).then_some(self.before),
                     fork_branch: self.ns.as_ref().map(|ns| ns.id().0.clone()),
                     resumed_from: None,
-                },
+                }),
                 namespace,
-            })
+            }
         })
     }
 
@@ -296,7 +300,7 @@ impl FrameHandle {
         self.run.observers.emit(self.at(&context.traversal, &context.namespace), payload);
     }
 
-    fn at<'a>(&'a self, traversal: &'a TraversalContext, namespace: &'a NamespaceId) -> At<'a> {
+    fn at<'a>(&'a self, traversal: &'a Arc<TraversalContext>, namespace: &'a NamespaceId) -> At<'a> {
         At {
             run_id: &self.run.run_id,
             leg: &self.run.leg,
@@ -319,13 +323,14 @@ impl FrameHandle {
             return;
         }
         let context = self.context();
-        let traversal = TraversalContext { resumed_from: from, ..context.traversal.clone() };
+        let traversal =
+            Arc::new(TraversalContext { resumed_from: from, ..TraversalContext::clone(&context.traversal) });
         self.run.observers.emit(self.at(&traversal, &context.namespace), build());
     }
 
     /// The context of this visit, for events that are told later.
-    pub(super) fn traversal(&self) -> TraversalContext {
-        self.context().traversal.clone()
+    pub(super) fn traversal(&self) -> Arc<TraversalContext> {
+        Arc::clone(&self.context().traversal)
     }
 
     // ---- state -----------------------------------------------------------------------------------
@@ -376,7 +381,7 @@ impl FrameHandle {
     pub(crate) fn tell_write(&self, key: &str, value: Option<&Value>, operation: WriteOp) {
         self.tell(Hook::Write, || {
             let (value, redacted) = self.served(key, value);
-            WriteEvent { key: key.into(), value, operation, redacted }.into()
+            WriteEvent { key: names::shared(key), value, operation, redacted }.into()
         });
     }
 

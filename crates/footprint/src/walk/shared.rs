@@ -42,7 +42,7 @@ pub(crate) struct RunShared {
     pub(crate) root: Arc<Level>,
     pub(crate) record: Arc<RunRecord>,
     /// Context of the run-boundary events.
-    pub(crate) boundary: TraversalContext,
+    pub(crate) boundary: Arc<TraversalContext>,
     pub(crate) root_namespace: NamespaceId,
     pub(crate) runs_key: Str,
     pub(crate) stop: StopCell,
@@ -273,9 +273,9 @@ impl RunShared {
 }
 
 /// The synthetic context of run-boundary events.
-pub(crate) fn boundary_context(run_id: &RunId) -> TraversalContext {
+pub(crate) fn boundary_context(run_id: &RunId) -> Arc<TraversalContext> {
     let address = RuntimeStageId::root();
-    TraversalContext {
+    Arc::new(TraversalContext {
         run_id: run_id.clone(),
         stage_id: address.stage_shared().clone(),
         stage_name: address.stage_shared().clone(),
@@ -288,7 +288,7 @@ pub(crate) fn boundary_context(run_id: &RunId) -> TraversalContext {
         loop_iteration: None,
         fork_branch: None,
         resumed_from: None,
-    }
+    })
 }
 
 /// How long a duration is in whole milliseconds.
