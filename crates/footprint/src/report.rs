@@ -360,7 +360,7 @@ fn planned(chart: &Chart, asking: &[PauseRecord], resolved: &mut Resolved) -> Re
         if let Some(level) = theirs.levels.last() {
             record.stage_name = level.ids.name(level.target).clone();
         }
-        record.told = None;
+        record.told = false;
         queued.push(record);
     }
     Ok((Arc::new(plan), Arc::new(first.clone()), queued))

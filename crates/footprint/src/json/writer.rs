@@ -284,6 +284,11 @@ fn put_string(sink: &mut impl JsonSink, text: &str) {
 }
 
 fn put_escaped(sink: &mut impl JsonSink, text: &str) {
+    // Looking at all bytes takes fewer steps than looking for the first special one, and most texts have none.
+    let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    if !text.bytes().fold(false, |found, byte| found | special(byte)) {
+        return sink.put(text);
+    }
     let mut start = 0;
     for (at, byte) in text.bytes().enumerate() {
         let escape = match byte {

@@ -12,14 +12,13 @@ use smallvec::SmallVec;
 use super::context::EventTime;
 use super::queue::{DeferredListener, Queue};
 use super::{
-    AsyncRecorder, Delivery, Event, EventCx, FailedOperation, Hook, HookResult, Interest, LegKind,
-    NamespaceId, ObserverQueueConfig, Payload, Recorder, RecorderError, RunLeg, ScopeErrorEvent,
-    TraversalContext,
+    AsyncRecorder, Delivery, Event, EventCx, EventPlace, FailedOperation, Hook, HookResult, Interest,
+    ObserverQueueConfig, Payload, Recorder, RecorderError, RunLeg, ScopeErrorEvent,
 };
 use crate::clock::Clock;
 use crate::error::{StructuredError, panic_text};
 use crate::ids::RunId;
-use crate::snapshot::{LogAddress, RecorderFailure, RecorderRow};
+use crate::snapshot::{RecorderFailure, RecorderRow};
 use crate::value::{Object, Str, Value};
 
 /// An inline observer that takes longer than this for one call is named by diagnostics (OBS-48).
@@ -28,14 +27,10 @@ const SLOW_CALL: Duration = Duration::from_millis(5);
 /// Where an event happened; everything but its place in the order.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
-    pub(crate) run_id: &'a RunId,
-    pub(crate) leg: &'a LegKind,
-    pub(crate) traversal: &'a Arc<TraversalContext>,
-    pub(crate) namespace: &'a NamespaceId,
+    pub(crate) place: &'a Arc<EventPlace>,
     pub(crate) root_commits: usize,
     pub(crate) log_commits: usize,
     pub(crate) clock: &'a dyn Clock,
-    pub(crate) log: &'a Arc<LogAddress>,
 }
 
 /// One attached observer.
@@ -273,29 +268,19 @@ impl Drop for Observers {
 impl Inner {
     fn deliver(&self, at: &At<'_>, time: &Cell<Option<u64>>, payload: Payload, skip: Option<&Str>) {
         let hook = payload.hook();
-        let cx = |seq| EventCx {
-            run_id: at.run_id,
-            leg: at.leg,
-            traversal: at.traversal,
-            namespace: at.namespace,
-            seq,
-            root_commits: at.root_commits,
-            log_commits: at.log_commits,
-            step: at.traversal,
-            time: EventTime::Live { clock: at.clock, cell: time },
-            log: at.log,
-        };
+        let commits = [at.root_commits, at.log_commits];
+        let cx = |seq| EventCx::at(at.place, seq, commits, EventTime::Live { clock: at.clock, cell: time });
         let next_seq = || self.seq.fetch_add(1, Ordering::Relaxed);
         let queue = self.queue.as_ref().filter(|_| self.deferred.contains(hook));
         if !self.inline.contains(hook) {
             match queue {
-                Some(queue) => queue.capture(next_seq, |seq| Event { cx: cx(seq).to_owned_cx(), payload }, skip),
+                Some(queue) => queue.capture(next_seq, |seq| cx(seq).to_owned_cx(), payload, skip),
                 None => next_seq(),
             };
             return;
         }
         let seq = match queue {
-            Some(queue) => queue.capture(next_seq, |seq| Event::capture(&cx(seq), &payload), skip),
+            Some(queue) => queue.capture(next_seq, |seq| cx(seq).to_owned_cx(), payload.clone(), skip),
             None => next_seq(),
         };
         let cx = cx(seq);
@@ -345,16 +330,11 @@ impl Inner {
 
     /// The same for a deferred listener, some time after the event.
     pub(super) fn failed_later(&self, id: &Str, event: &Event, error: RecorderError) {
-        let cx = event.cx.as_cx();
         let at = At {
-            run_id: cx.run_id,
-            leg: cx.leg,
-            traversal: cx.step,
-            namespace: cx.namespace,
-            root_commits: cx.root_commits,
-            log_commits: cx.log_commits,
+            place: &event.cx.place,
+            root_commits: event.cx.root_commits,
+            log_commits: event.cx.log_commits,
             clock: &FixedClock(event.cx.timestamp),
-            log: cx.log,
         };
         self.failed(id, &at, &Cell::new(None), &event.payload, error);
     }

@@ -14,7 +14,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::dispatch::{Inner, ListenerKind, contain};
-use super::{Capture, DrainReport, Envelope, Event, HookResult, Interest, ObserverQueueConfig, Overflow};
+use super::{
+    Capture, DrainReport, Envelope, Event, HookResult, Interest, ObserverQueueConfig, Overflow, OwnedCx,
+    Payload,
+};
 use crate::value::{Object, Str, Value};
 
 /// Rounds a terminal flush drains what its own deliveries cause.
@@ -137,7 +140,8 @@ impl Queue {
     pub(super) fn capture(
         self: &Arc<Self>,
         next_seq: impl FnOnce() -> u64,
-        make: impl FnOnce(u64) -> Event,
+        cx: impl FnOnce(u64) -> OwnedCx,
+        payload: Payload,
         skip: Option<&Str>,
     ) -> u64 {
         if self.config.overflow == Overflow::Block {
@@ -172,13 +176,10 @@ impl Queue {
             Overflow::Block => true,
         };
         if admitted {
-            let mut event = make(seq);
-            if self.config.capture == Capture::Summary {
-                event.payload = event.payload.digested();
-            }
+            let payload = if self.config.capture == Capture::Summary { payload.digested() } else { payload };
             // A worker that found events goes on until there are none, so only the first one wakes it.
             let first = state.items.is_empty();
-            state.items.push_back(Waiting { event, skip: skip.cloned() });
+            state.items.push_back(Waiting { event: Event { cx: cx(seq), payload }, skip: skip.cloned() });
             let start = !std::mem::replace(&mut state.worker, true);
             drop(state);
             if start {
@@ -221,11 +222,12 @@ impl Queue {
             return false;
         }
         let from = Instant::now();
+        let until = budget.and_then(|budget| from.checked_add(budget));
         let mut now = from;
         for delivered in 0..backlog {
             let Some(next) = self.state().items.pop_front() else { break };
             now = self.hand_out(next, now);
-            if delivered + 1 < backlog && budget.is_some_and(|budget| now.duration_since(from) >= budget) {
+            if delivered + 1 < backlog && until.is_some_and(|until| now >= until) {
                 self.state().budget_exhausted += 1;
                 break;
             }
@@ -243,11 +245,26 @@ impl Queue {
     /// and gives the one this ended: reading the clock once per delivery measures all of them.
     fn hand_out(self: &Arc<Self>, waiting: Waiting, mut now: Instant) -> Instant {
         DELIVERING.set(DELIVERING.get() + 1);
-        let Waiting { event, skip } = waiting;
-        let (alone, shared) = if self.has_async { (None, Some(Arc::new(event))) } else { (Some(event), None) };
-        let Some(event) = alone.as_ref().or(shared.as_deref()) else { return now };
+        let skip = waiting.skip.as_ref();
+        if self.has_async {
+            let shared = Arc::new(waiting.event);
+            now = self.tell(&shared, Some(&shared), skip, now);
+        } else {
+            now = self.tell(&waiting.event, None, skip, now);
+        }
+        DELIVERING.set(DELIVERING.get() - 1);
+        now
+    }
+
+    fn tell(
+        self: &Arc<Self>,
+        event: &Event,
+        shared: Option<&Arc<Event>>,
+        skip: Option<&Str>,
+        mut now: Instant,
+    ) -> Instant {
         for (at, listener) in self.listeners.iter().enumerate() {
-            if !listener.interest.contains(event.hook()) || skip.as_ref() == Some(&listener.id) {
+            if !listener.interest.contains(event.hook()) || skip == Some(&listener.id) {
                 continue;
             }
             let from = now;
@@ -265,14 +282,13 @@ impl Queue {
                     self.report(listener, event, result);
                 }
                 ListenerKind::Async(_) => {
-                    if let Some(event) = &shared {
+                    if let Some(event) = shared {
                         self.start_async(at, Arc::clone(event));
                         now = Instant::now();
                     }
                 }
             }
         }
-        DELIVERING.set(DELIVERING.get() - 1);
         now
     }
 

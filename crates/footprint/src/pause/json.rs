@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use super::checkpoint::{CHECKPOINT_VERSION, FlowchartCheckpoint, PausedExecution, PendingPause};
 use super::record::FanOutMemory;
 use crate::json::{JsonReader, JsonWriter, Limits, TokenKind};
+use crate::snapshot::read_tree::read_tree;
 use crate::snapshot::{ExecutionTree, Snapshot, SubflowResult, read_snapshot, write_snapshot};
 use crate::state::Path;
 use crate::value::{Array, Object, Str, Value};
@@ -42,7 +43,8 @@ impl FlowchartCheckpoint {
     /// assert!(text.contains(r#""pausedStageId":"ask""#));
     /// ```
     pub fn to_json(&self) -> String {
-        let mut text = String::new();
+        // Room for a small one; most of a large one is its state and its tree.
+        let mut text = String::with_capacity(2048);
         let mut out = JsonWriter::new(&mut text);
         out.begin_object();
         out.key("checkpointVersion");
@@ -135,11 +137,33 @@ impl FlowchartCheckpoint {
     }
 }
 
-/// Raw members of the text.
+/// The members that are read as plain values.
+const MEMBERS: [&str; 17] = [
+    "checkpointVersion",
+    "sharedState",
+    "pausedStageId",
+    "pausedExecution",
+    "subflowPath",
+    "pauseData",
+    "subflowStates",
+    "executionCount",
+    "visitCounts",
+    "invokerStageId",
+    "pendingPauses",
+    "pausedBy",
+    "interruptAnswers",
+    "pausedAt",
+    "dispatchedBy",
+    "fanOuts",
+    "redactionMarks",
+];
+
+/// Members of the text.
 #[derive(Default)]
 struct Fields<'a> {
-    values: IndexMap<Str, Value>,
-    tree: Option<&'a str>,
+    /// The known ones; a member that stands there twice counts as it stands last.
+    values: Vec<(&'static str, Value)>,
+    tree: Option<ExecutionTree>,
     results: Option<&'a str>,
 }
 
@@ -155,38 +179,44 @@ impl<'a> Fields<'a> {
         }
         json.begin_object().map_err(bad)?;
         while let Some(key) = json.next_key().map_err(bad)? {
-            let key = Str::from(key);
             let at = |error: crate::json::JsonError| InvalidCheckpoint {
                 path: key.to_string(),
                 what: error.to_string(),
             };
             let kind = json.peek().map_err(at)?;
             match &*key {
-                "executionTree" | "subflowResults" => {
-                    if kind != TokenKind::Object && kind != TokenKind::Null {
-                        return refuse(&*key, "is not an object");
-                    }
+                "executionTree" | "subflowResults" if kind == TokenKind::Null => {
+                    json.read_null().map_err(at)?
+                }
+                "executionTree" | "subflowResults" if kind != TokenKind::Object => {
+                    return refuse(&*key, "is not an object");
+                }
+                "executionTree" => self.tree = Some(read_tree(&mut json).map_err(at)?),
+                "subflowResults" => {
                     let start = json.offset();
                     json.skip_value().map_err(at)?;
-                    let raw = text.get(start..json.offset()).unwrap_or_default().trim();
-                    if kind == TokenKind::Object {
-                        match &*key {
-                            "executionTree" => self.tree = Some(raw),
-                            _ => self.results = Some(raw),
-                        }
-                    }
+                    self.results = Some(text.get(start..json.offset()).unwrap_or_default().trim());
                 }
                 _ => {
                     let value = json.read_value().map_err(at)?;
-                    self.values.insert(key.clone(), value);
+                    let Some(name) = MEMBERS.iter().find(|name| ***name == *key) else { continue };
+                    match self.values.iter_mut().find(|(known, _)| known == name) {
+                        Some((_, known)) => *known = value,
+                        None => self.values.push((name, value)),
+                    }
                 }
             }
         }
         json.finish().map_err(bad)
     }
 
+    fn given(&mut self, key: &str) -> Option<Value> {
+        let at = self.values.iter().position(|(known, _)| *known == key)?;
+        Some(self.values.swap_remove(at).1)
+    }
+
     fn take(&mut self, key: &str) -> Option<Value> {
-        self.values.shift_remove(key).filter(|value| !value.is_null())
+        self.given(key).filter(|value| !value.is_null())
     }
 
     fn required(&mut self, key: &str) -> Read<Value> {
@@ -207,7 +237,7 @@ impl<'a> Fields<'a> {
             paused_stage_id: text(self.required("pausedStageId")?, "pausedStageId")?,
             paused_execution: self.take("pausedExecution").and_then(|value| read_execution(&value)),
             subflow_path: texts(self.required("subflowPath")?, "subflowPath")?,
-            pause_data: self.values.shift_remove("pauseData"),
+            pause_data: self.given("pauseData"),
             subflow_states: states(self.take("subflowStates"), "subflowStates")?,
             subflow_results: results,
             ..FlowchartCheckpoint::default()
@@ -249,14 +279,14 @@ impl<'a> Fields<'a> {
         Ok(out)
     }
 
-    /// Tree and finished mounts, read by the snapshot's own reader.
-    fn records(&self) -> Read<(ExecutionTree, IndexMap<Str, Arc<SubflowResult>>)> {
-        let Some(tree) = self.tree else { return refuse("executionTree", "is missing") };
-        let results = self.results.unwrap_or("{}");
-        let carrier = format!(r#"{{"executionTree":{tree},"commitLog":[],"subflowResults":{results}}}"#);
+    /// Tree and finished mounts; those are read by the snapshot's own reader.
+    fn records(&mut self) -> Read<(ExecutionTree, IndexMap<Str, Arc<SubflowResult>>)> {
+        let Some(tree) = self.tree.take() else { return refuse("executionTree", "is missing") };
+        let Some(results) = self.results else { return Ok((tree, IndexMap::new())) };
+        let carrier = format!(r#"{{"executionTree":null,"commitLog":[],"subflowResults":{results}}}"#);
         match read_snapshot(carrier.as_bytes(), &crate::snapshot::OpenLimits::default()) {
-            Ok(snapshot) => Ok((snapshot.execution_tree, snapshot.subflow_results)),
-            Err(error) => refuse("executionTree", error.to_string()),
+            Ok(snapshot) => Ok((tree, snapshot.subflow_results)),
+            Err(error) => refuse("subflowResults", error.to_string()),
         }
     }
 }

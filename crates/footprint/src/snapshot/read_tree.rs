@@ -4,7 +4,7 @@ use super::read::keep;
 use super::{ExecutionTree, FrameRecord, NodeId};
 use crate::ids::{ParsedAddress, RuntimeStageId};
 use crate::json::{JsonError, JsonReader, TokenKind};
-use crate::value::{Str, Value};
+use crate::value::Value;
 
 enum Open {
     Frame(NodeId),
@@ -12,7 +12,7 @@ enum Open {
 }
 
 /// Reads a tree whose root object comes next.
-pub(super) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, JsonError> {
+pub(crate) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, JsonError> {
     let mut tree = ExecutionTree::new();
     let mut open = vec![Open::Frame(begin(json, &mut tree)?)];
     while let Some(top) = open.last() {
@@ -32,6 +32,13 @@ pub(super) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, Json
                     ("children", TokenKind::Array) => {
                         json.begin_array()?;
                         open.push(Open::Children(id));
+                    }
+                    // What pointers stand for is counted where whole values are read.
+                    (_, TokenKind::String) if !json.follows_pointers() => {
+                        let text = json.read_string()?;
+                        if let Some(frame) = tree.get_mut(id) {
+                            text_field(json, frame, &key, &text);
+                        }
                     }
                     _ => {
                         let value = json.read_value()?;
@@ -62,22 +69,30 @@ pub(super) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, Json
 fn begin(json: &mut JsonReader<'_>, tree: &mut ExecutionTree) -> Result<NodeId, JsonError> {
     json.begin_object()?;
     let empty = json.share_key("");
-    Ok(tree.push(FrameRecord::new(empty.clone(), empty, RuntimeStageId::parse(""))))
+    Ok(tree.push(FrameRecord::new(empty.clone(), empty.clone(), RuntimeStageId::without_index(empty))))
+}
+
+fn text_field(json: &mut JsonReader<'_>, frame: &mut FrameRecord, key: &str, text: &str) {
+    match key {
+        "id" => frame.id = json.share_key(text),
+        "name" => frame.name = json.share_key(text),
+        "runtimeStageId" => frame.runtime_stage_id = address(json, text),
+        "description" => frame.description = Some(text.into()),
+        "subflowId" => frame.subflow_id = Some(json.share_key(text)),
+        _ => keep(&mut frame.extra, key, Value::from(text)),
+    }
 }
 
 fn field(json: &mut JsonReader<'_>, frame: &mut FrameRecord, key: &str, value: Value) {
     match (key, value) {
-        ("id", Value::String(text)) => frame.id = json.share_key(&text),
-        ("name", Value::String(text)) => frame.name = json.share_key(&text),
-        ("runtimeStageId", Value::String(text)) => frame.runtime_stage_id = address(json, &text),
+        ("description", Value::String(text)) => frame.description = Some(text),
+        (_, Value::String(text)) => text_field(json, frame, key, &text),
         ("isDecider", Value::Bool(flag)) => frame.is_decider = flag,
         ("isFork", Value::Bool(flag)) => frame.is_fork = flag,
         ("logs", Value::Object(bag)) => frame.logs = bag,
         ("errors", Value::Object(bag)) => frame.errors = bag,
         ("metrics", Value::Object(bag)) => frame.metrics = bag,
         ("evals", Value::Object(bag)) => frame.evals = bag,
-        ("description", Value::String(text)) => frame.description = Some(text),
-        ("subflowId", Value::String(text)) => frame.subflow_id = Some(json.share_key(&text)),
         ("stageReads", Value::Object(reads)) => frame.stage_reads = Some(reads),
         ("stageWrites", Value::Object(writes)) => frame.stage_writes = Some(writes),
         ("flowMessages", Value::Array(messages)) => {
@@ -88,7 +103,7 @@ fn field(json: &mut JsonReader<'_>, frame: &mut FrameRecord, key: &str, value: V
 }
 
 /// An address whose stage id shares its text with the other visits of the stage.
-fn address(json: &mut JsonReader<'_>, text: &Str) -> RuntimeStageId {
+fn address(json: &mut JsonReader<'_>, text: &str) -> RuntimeStageId {
     let parsed = ParsedAddress::of(text);
     match parsed.index {
         Some(index) => RuntimeStageId::new(json.share_key(parsed.stage_id), index),

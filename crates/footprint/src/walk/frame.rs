@@ -22,7 +22,7 @@ use super::tree::{Link, LiveFrame, NONE, OwnName, Tracked, shown_name};
 use crate::chart::{NodeIdx, SiteIds};
 use crate::error::{ScopeError, StructuredError};
 use crate::ids::{ExecutionIndex, RuntimeStageId};
-use crate::observe::{At, Hook, NamespaceId, Payload, ResumedFrom, TraversalContext, WriteEvent, WriteOp};
+use crate::observe::{At, EventPlace, Hook, Payload, ResumedFrom, TraversalContext, WriteEvent, WriteOp};
 use crate::state::{MapperRead, Path, StagedOp, Staging};
 use crate::stream::OpenStream;
 use crate::value::{Object, Str, Value, names};
@@ -68,12 +68,6 @@ pub(super) struct GhostOf<'a> {
     pub(super) no: u32,
 }
 
-/// The context of a visit's events, made when the first one is wanted.
-struct StepContext {
-    traversal: Arc<TraversalContext>,
-    namespace: NamespaceId,
-}
-
 /// A live visit.
 pub(crate) struct FrameHandle {
     pub(crate) run: Arc<RunShared>,
@@ -93,7 +87,8 @@ pub(crate) struct FrameHandle {
     is_mount: bool,
     flags: AtomicU8,
     sealed: AtomicBool,
-    context: OnceLock<StepContext>,
+    /// Where its events happen, made when the first one is wanted.
+    place: OnceLock<Arc<EventPlace>>,
     state: Mutex<FrameState>,
 }
 
@@ -161,7 +156,7 @@ impl FrameHandle {
             is_mount: opening.is_mount,
             flags: AtomicU8::new(0),
             sealed: AtomicBool::new(false),
-            context: OnceLock::new(),
+            place: OnceLock::new(),
             state: Mutex::new(FrameState { staging, ..FrameState::default() }),
         })
     }
@@ -185,7 +180,7 @@ impl FrameHandle {
             is_mount: false,
             flags: AtomicU8::new(0),
             sealed: AtomicBool::new(true),
-            context: OnceLock::new(),
+            place: OnceLock::new(),
             state: Mutex::new(FrameState { committed: true, ..FrameState::default() }),
         })
     }
@@ -236,8 +231,8 @@ impl FrameHandle {
         if self.no == NONE { Link::Tail } else { Link::Under(self.no) }
     }
 
-    fn context(&self) -> &StepContext {
-        self.context.get_or_init(|| {
+    fn place(&self) -> &Arc<EventPlace> {
+        self.place.get_or_init(|| {
             let address = self.address();
             let path = match &self.own {
                 // The ids of a site all begin with its path.
@@ -259,8 +254,10 @@ impl FrameHandle {
             };
             let namespace =
                 self.ns.as_ref().map_or_else(|| self.run.root_namespace.clone(), |ns| ns.id().clone());
-            StepContext {
-                traversal: Arc::new(TraversalContext {
+            Arc::new(EventPlace {
+                run_id: self.run.run_id.clone(),
+                leg: self.run.leg.clone(),
+                traversal: TraversalContext {
                     run_id: self.run.run_id.clone(),
                     stage_id: self.id().clone(),
                     runtime_stage_id: address,
@@ -273,9 +270,10 @@ impl FrameHandle {
                     loop_iteration: (self.before > 0).then_some(self.before),
                     fork_branch: self.ns.as_ref().map(|ns| ns.id().0.clone()),
                     resumed_from: None,
-                }),
+                },
                 namespace,
-            }
+                log: Arc::clone(self.level.log_address()),
+            })
         })
     }
 
@@ -296,20 +294,15 @@ impl FrameHandle {
 
     #[cold]
     fn tell_wanted(&self, payload: Payload) {
-        let context = self.context();
-        self.run.observers.emit(self.at(&context.traversal, &context.namespace), payload);
+        self.run.observers.emit(self.at(self.place()), payload);
     }
 
-    fn at<'a>(&'a self, traversal: &'a Arc<TraversalContext>, namespace: &'a NamespaceId) -> At<'a> {
+    fn at<'a>(&'a self, place: &'a Arc<EventPlace>) -> At<'a> {
         At {
-            run_id: &self.run.run_id,
-            leg: &self.run.leg,
-            traversal,
-            namespace,
+            place,
             root_commits: self.run.root.commit_count(),
             log_commits: self.level.commit_count(),
             clock: &*self.run.clock,
-            log: self.level.log_address(),
         }
     }
 
@@ -322,15 +315,9 @@ impl FrameHandle {
         if !self.is_wanted(hook) {
             return;
         }
-        let context = self.context();
-        let traversal =
-            Arc::new(TraversalContext { resumed_from: from, ..TraversalContext::clone(&context.traversal) });
-        self.run.observers.emit(self.at(&traversal, &context.namespace), build());
-    }
-
-    /// The context of this visit, for events that are told later.
-    pub(super) fn traversal(&self) -> Arc<TraversalContext> {
-        Arc::clone(&self.context().traversal)
+        let mut place = EventPlace::clone(self.place());
+        place.traversal.resumed_from = from;
+        self.run.observers.emit(self.at(&Arc::new(place)), build());
     }
 
     // ---- state -----------------------------------------------------------------------------------

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::chart::{Chart, NodeIdx, SiteIds};
 use crate::ids::{ExecutionIndex, RuntimeStageId};
 use crate::snapshot::{ExecutionTree, FrameRecord, NodeId};
@@ -88,7 +90,8 @@ pub(crate) struct FrameExtra {
     pub(crate) errors: Object,
     pub(crate) metrics: Object,
     pub(crate) evals: Object,
-    pub(crate) messages: Vec<Message>,
+    /// A mount has two, one when it is entered and one when it is left.
+    pub(crate) messages: SmallVec<[Message; 2]>,
     pub(crate) children: Vec<u32>,
     pub(crate) own: Option<OwnName>,
 }

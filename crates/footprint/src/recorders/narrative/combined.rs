@@ -92,7 +92,7 @@ impl Story {
 
     fn buffer(&mut self, row: Row) {
         let spare = std::mem::take(&mut self.spare);
-        let step = self.step(&row.step.runtime_stage_id);
+        let step = self.step(row.id());
         if step.buffered.capacity() == 0 {
             step.buffered = spare;
         }
@@ -192,7 +192,7 @@ impl CombinedNarrative {
     /// The entries of one subflow of the newest run; `""` is the root.
     pub fn by_subflow(&self, subflow: &str) -> Vec<NarrativeEntry> {
         self.look(None, |rows| {
-            let own = |row: &&Row| row.step.subflow_id.as_deref().unwrap_or("") == subflow;
+            let own = |row: &&Row| row.place.traversal.subflow_id.as_deref().unwrap_or("") == subflow;
             self.told(rows.iter().filter(own))
         })
     }
@@ -229,11 +229,7 @@ impl CombinedNarrative {
         self.renderer_failures.load(Ordering::Relaxed)
     }
 
-    fn look<R: Default>(
-        &self,
-        run: Option<&RunId>,
-        look: impl FnOnce(&SequenceStore<Row>) -> R,
-    ) -> R {
+    fn look<R: Default>(&self, run: Option<&RunId>, look: impl FnOnce(&SequenceStore<Row>) -> R) -> R {
         self.runs.read(run, |story| look(&story.entries)).unwrap_or_default()
     }
 
@@ -274,7 +270,8 @@ impl CombinedNarrative {
 
     /// Tells one entry now.
     pub(super) fn push(&self, cx: &EventCx<'_>, kind: NarrativeType, said: Said) {
-        self.runs.with(cx.run_id, |story| story.entries.push(Row { step: Arc::clone(cx.step), kind, said }));
+        self.runs
+            .with(cx.run_id, |story| story.entries.push(Row { place: Arc::clone(cx.place), kind, said }));
     }
 
     /// Tells one entry now, if it has words.
@@ -301,7 +298,7 @@ impl CombinedNarrative {
         let Some(words) = finish(number) else { return };
         let number = (kind == NarrativeType::Step).then_some(number);
         let said = Said::Words(Box::new(Words { number, ..words }));
-        self.runs.with(cx.run_id, |story| story.buffer(Row { step: Arc::clone(cx.step), kind, said }));
+        self.runs.with(cx.run_id, |story| story.buffer(Row { place: Arc::clone(cx.place), kind, said }));
     }
 
     pub(super) fn op(&self, cx: &EventCx<'_>, kind: OpKind, key: Option<&Str>, value: Option<&Value>) {
@@ -309,7 +306,7 @@ impl CombinedNarrative {
             self.runs.with(cx.run_id, |story| {
                 let number = story.count(cx);
                 let said = Said::Op { kind, key: key.cloned(), value: value.cloned(), number };
-                story.buffer(Row { step: Arc::clone(cx.step), kind: NarrativeType::Step, said });
+                story.buffer(Row { place: Arc::clone(cx.place), kind: NarrativeType::Step, said });
             });
             return;
         }
@@ -337,7 +334,7 @@ impl CombinedNarrative {
             step.pass = cx.traversal.loop_iteration;
             !step.headed && (step.started || !step.buffered.is_empty())
         });
-        self.say_step(cx, id, due.then_some(cx.step), description);
+        self.say_step(cx, id, due.then_some(cx.place), description);
     }
 
     /// Adds a headline, if one is due for this step, and what the step has buffered.
@@ -345,20 +342,21 @@ impl CombinedNarrative {
         &self,
         cx: &EventCx<'_>,
         id: &RuntimeStageId,
-        due: Option<&Arc<TraversalContext>>,
+        due: Option<&Arc<EventPlace>>,
         description: Option<&Str>,
     ) {
-        let headline = due.and_then(|step| {
+        let headline = due.and_then(|place| {
             let (number, pass) = self.runs.with(cx.run_id, |story| story.headline(id));
             let said = if self.is_plain() {
                 Said::Headline { description: description.cloned(), number, pass }
             } else {
                 let numbered = self.options.include_step_numbers;
                 let description = description.map(|text| &**text);
-                let facts = StageText { name: &step.stage_name, description, number, pass, numbered };
+                let facts =
+                    StageText { name: &place.traversal.stage_name, description, number, pass, numbered };
                 self.words(|r| r.render_stage(cx, &facts), || text::stage(&facts))?.into()
             };
-            Some(Row { step: Arc::clone(step), kind: NarrativeType::Stage, said })
+            Some(Row { place: Arc::clone(place), kind: NarrativeType::Stage, said })
         });
         self.runs.with(cx.run_id, |story| {
             headline.into_iter().for_each(|row| story.entries.push(row));
@@ -368,13 +366,13 @@ impl CombinedNarrative {
 
     /// Nothing may stay buffered when a leg ends.
     pub(super) fn finish(&self, cx: &EventCx<'_>) {
-        let mut left: Vec<(Arc<TraversalContext>, bool)> = self.runs.with(cx.run_id, |story| {
+        let mut left: Vec<(Arc<EventPlace>, bool)> = self.runs.with(cx.run_id, |story| {
             let talkative = story.steps.values().filter_map(|step| Some((step, step.buffered.first()?)));
-            talkative.map(|(step, first)| (Arc::clone(&first.step), !step.headed)).collect()
+            talkative.map(|(step, first)| (Arc::clone(&first.place), !step.headed)).collect()
         });
-        left.sort_by_key(|(step, _)| step.runtime_stage_id.index());
-        for (step, due) in left {
-            self.say_step(cx, &step.runtime_stage_id, due.then_some(&step), None);
+        left.sort_by_key(|(place, _)| place.traversal.runtime_stage_id.index());
+        for (place, due) in left {
+            self.say_step(cx, &place.traversal.runtime_stage_id, due.then_some(&place), None);
         }
         self.runs.with(cx.run_id, |story| {
             story.steps = HashMap::default();

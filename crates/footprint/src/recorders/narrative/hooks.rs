@@ -263,12 +263,12 @@ impl CombinedNarrative {
         let text = self.words(|r| r.render_op(cx, &facts), || text::op(&facts))?;
         let words = Words { text, key: Some(key.clone()), raw: Some(value.clone()), ..Words::default() };
         let said = Said::Words(Box::new(words));
-        Some(Row { step: Arc::clone(cx.step), kind: NarrativeType::Step, said })
+        Some(Row { place: Arc::clone(cx.place), kind: NarrativeType::Step, said })
     }
 }
 
 /// A subflow is entered or left.
 fn passage(cx: &EventCx<'_>, text: String, direction: Direction) -> Row {
     let said = Said::Words(Box::new(Words { text, direction: Some(direction), ..Words::default() }));
-    Row { step: Arc::clone(cx.step), kind: NarrativeType::Subflow, said }
+    Row { place: Arc::clone(cx.place), kind: NarrativeType::Subflow, said }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::render::{LoopText, OpKind, OpText, StageText};
 use super::{Direction, NarrativeEntry, NarrativeOptions, NarrativeType, text};
 use crate::ids::RuntimeStageId;
-use crate::observe::TraversalContext;
+use crate::observe::EventPlace;
 use crate::stores::HasStep;
 use crate::value::summary::summarise;
 use crate::value::{Str, Value};
@@ -14,7 +14,7 @@ use crate::value::{Str, Value};
 /// One entry of the story.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    pub(super) step: Arc<TraversalContext>,
+    pub(super) place: Arc<EventPlace>,
     pub(super) kind: NarrativeType,
     pub(super) said: Said,
 }
@@ -24,9 +24,22 @@ pub(super) struct Row {
 pub(super) enum Said {
     /// Words of a renderer, and those of the less frequent entries.
     Words(Box<Words>),
-    Op { kind: OpKind, key: Option<Str>, value: Option<Value>, number: u32 },
-    Headline { description: Option<Str>, number: u32, pass: Option<u64> },
-    Loop { target: Str, description: Option<Str>, iteration: u64 },
+    Op {
+        kind: OpKind,
+        key: Option<Str>,
+        value: Option<Value>,
+        number: u32,
+    },
+    Headline {
+        description: Option<Str>,
+        number: u32,
+        pass: Option<u64>,
+    },
+    Loop {
+        target: Str,
+        description: Option<Str>,
+        iteration: u64,
+    },
 }
 
 /// Words, and the facts that stand beside them.
@@ -48,14 +61,19 @@ impl From<String> for Said {
 impl HasStep for Row {
     type Step = RuntimeStageId;
     fn step(&self) -> Option<&RuntimeStageId> {
-        Some(&self.step.runtime_stage_id)
+        Some(self.id())
     }
 }
 
 impl Row {
+    /// The step it belongs to.
+    pub(super) fn id(&self) -> &RuntimeStageId {
+        &self.place.traversal.runtime_stage_id
+    }
+
     /// The entry readers get.
     pub(super) fn entry(&self, options: &NarrativeOptions) -> NarrativeEntry {
-        let step = &self.step;
+        let step = &self.place.traversal;
         let entry = |text: String| NarrativeEntry {
             stage_name: Some(step.stage_name.clone()),
             stage_id: Some(step.stage_id.clone()),
