@@ -93,7 +93,7 @@ impl ObserversBuilder {
 
     /// Builds the lists.
     pub(crate) fn build(self) -> Observers {
-        let mut per_hook = vec![SmallVec::<[u32; 4]>::new(); Hook::COUNT].into_boxed_slice();
+        let mut per_hook = Vec::new();
         let (mut inline, mut deferred) = (Interest::NONE, Interest::NONE);
         let mut waiting = Vec::new();
         for (at, listener) in self.listeners.iter().enumerate() {
@@ -107,6 +107,7 @@ impl ObserversBuilder {
                 continue;
             }
             inline |= listener.interest;
+            per_hook.resize_with(Hook::COUNT, SmallVec::<[u32; 4]>::new);
             for hook in listener.interest.iter() {
                 if let Some(list) = per_hook.get_mut(hook as usize) {
                     list.push(at as u32);
@@ -115,7 +116,7 @@ impl ObserversBuilder {
         }
         let inner = Arc::new_cyclic(|weak| Inner {
             listeners: self.listeners,
-            per_hook,
+            per_hook: per_hook.into(),
             inline,
             deferred,
             queue: (!waiting.is_empty()).then(|| Queue::new(self.config, waiting, weak.clone())),
@@ -136,6 +137,7 @@ pub(crate) struct Observers {
 
 pub(super) struct Inner {
     listeners: Vec<Listener>,
+    /// Positions of the inline listeners of each hook; empty when there are none at all.
     per_hook: Box<[SmallVec<[u32; 4]>]>,
     inline: Interest,
     deferred: Interest,

@@ -94,6 +94,22 @@ thread_local! {
     static DELIVERING: Cell<u32> = const { Cell::new(0) };
 }
 
+/// Marks this thread as delivering, for as long as it lives.
+struct Delivering;
+
+impl Delivering {
+    fn begin() -> Self {
+        DELIVERING.set(DELIVERING.get() + 1);
+        Self
+    }
+}
+
+impl Drop for Delivering {
+    fn drop(&mut self) {
+        DELIVERING.set(DELIVERING.get() - 1);
+    }
+}
+
 impl Queue {
     pub(super) fn new(
         config: ObserverQueueConfig,
@@ -208,6 +224,7 @@ impl Queue {
                 state.items.pop_front()
             };
             if let Some(head) = head {
+                let _delivering = Delivering::begin();
                 self.hand_out(head, Instant::now());
             }
         }
@@ -224,6 +241,7 @@ impl Queue {
         let from = Instant::now();
         let until = budget.and_then(|budget| from.checked_add(budget));
         let mut now = from;
+        let delivering = Delivering::begin();
         for delivered in 0..backlog {
             let Some(next) = self.state().items.pop_front() else { break };
             now = self.hand_out(next, now);
@@ -232,6 +250,7 @@ impl Queue {
                 break;
             }
         }
+        drop(delivering);
         let mut state = self.state();
         state.flushes += 1;
         if state.flush_times.len() == FLUSH_TIMES {
@@ -243,17 +262,14 @@ impl Queue {
 
     /// Tells every listener; called with only the consumer lock held. Takes the time the delivery before ended
     /// and gives the one this ended: reading the clock once per delivery measures all of them.
-    fn hand_out(self: &Arc<Self>, waiting: Waiting, mut now: Instant) -> Instant {
-        DELIVERING.set(DELIVERING.get() + 1);
+    fn hand_out(self: &Arc<Self>, waiting: Waiting, now: Instant) -> Instant {
         let skip = waiting.skip.as_ref();
         if self.has_async {
             let shared = Arc::new(waiting.event);
-            now = self.tell(&shared, Some(&shared), skip, now);
+            self.tell(&shared, Some(&shared), skip, now)
         } else {
-            now = self.tell(&waiting.event, None, skip, now);
+            self.tell(&waiting.event, None, skip, now)
         }
-        DELIVERING.set(DELIVERING.get() - 1);
-        now
     }
 
     fn tell(
@@ -293,7 +309,9 @@ impl Queue {
     }
 
     fn report(&self, listener: &DeferredListener, event: &Event, result: HookResult) {
-        if let (Err(error), Some(observers)) = (result, self.observers.upgrade()) {
+        if let Err(error) = result
+            && let Some(observers) = self.observers.upgrade()
+        {
             observers.failed_later(&listener.id, event, error);
         }
     }

@@ -3,6 +3,7 @@
 //! Checkpoints are untrusted input. Reading never recurses over the tree, refuses by field, and what follows
 //! a resume comes from the chart alone. Values of the reference's sanitising markers are ordinary values.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -251,7 +252,7 @@ impl<'a> Fields<'a> {
         for (id, count) in
             &self.take("visitCounts").map_or(Ok(Object::new()), |v| object(v, "visitCounts"))?
         {
-            out.visit_counts.insert(id.clone(), count_of(count, &format!("visitCounts.{id}"))?);
+            out.visit_counts.insert(id.clone(), count_of(count, format_args!("visitCounts.{id}"))?);
         }
         out.invoker_stage_id = self.take("invokerStageId").map(|v| text(v, "invokerStageId")).transpose()?;
         out.by_interrupt = by_interrupt(self.take("pausedBy"), "pausedBy")?;
@@ -268,7 +269,7 @@ impl<'a> Fields<'a> {
         for (id, address) in
             &self.take("dispatchedBy").map_or(Ok(Object::new()), |v| object(v, "dispatchedBy"))?
         {
-            out.dispatched_by.insert(id.clone(), text(address.clone(), &format!("dispatchedBy.{id}"))?);
+            out.dispatched_by.insert(id.clone(), text(address.clone(), format_args!("dispatchedBy.{id}"))?);
         }
         for (id, fan) in &self.take("fanOuts").map_or(Ok(Object::new()), |v| object(v, "fanOuts"))? {
             out.fan_outs.insert(id.clone(), read_memory(fan, &format!("fanOuts.{id}"))?);
@@ -349,23 +350,23 @@ fn memory(fan: &FanOutMemory) -> Value {
     Value::Object(out)
 }
 
-fn object(value: Value, path: &str) -> Read<Object> {
+fn object(value: Value, path: impl Display) -> Read<Object> {
     match value {
         Value::Object(object) => Ok(object),
-        other => refuse(path, format!("is {}, not an object", other.kind())),
+        other => refuse(path.to_string(), format!("is {}, not an object", other.kind())),
     }
 }
 
-fn text(value: Value, path: &str) -> Read<Str> {
+fn text(value: Value, path: impl Display) -> Read<Str> {
     match value {
         Value::String(text) => Ok(text),
-        other => refuse(path, format!("is {}, not a string", other.kind())),
+        other => refuse(path.to_string(), format!("is {}, not a string", other.kind())),
     }
 }
 
 fn texts(value: Value, path: &str) -> Read<Vec<Str>> {
     let Value::Array(items) = value else { return refuse(path, format!("is {}, not a list", value.kind())) };
-    items.iter().enumerate().map(|(at, item)| text(item.clone(), &format!("{path}[{at}]"))).collect()
+    items.iter().enumerate().map(|(at, item)| text(item.clone(), format_args!("{path}[{at}]"))).collect()
 }
 
 fn values(value: Option<Value>, path: &str) -> Read<Vec<Value>> {
@@ -380,7 +381,7 @@ fn states(value: Option<Value>, path: &str) -> Read<IndexMap<Str, Object>> {
     let Some(value) = value else { return Ok(IndexMap::new()) };
     let mut out = IndexMap::new();
     for (key, state) in &object(value, path)? {
-        out.insert(key.clone(), object(state.clone(), &format!("{path}.{key}"))?);
+        out.insert(key.clone(), object(state.clone(), format_args!("{path}.{key}"))?);
     }
     Ok(out)
 }
@@ -388,11 +389,11 @@ fn states(value: Option<Value>, path: &str) -> Read<IndexMap<Str, Object>> {
 /// The largest integer every reader of JSON keeps. Counting goes on from what a checkpoint says, and must not reach the end of numbers.
 const MAX_COUNT: u64 = 1 << 53;
 
-fn count_of(value: &Value, path: &str) -> Read<u64> {
+fn count_of(value: &Value, path: impl Display) -> Read<u64> {
     match value.as_u64() {
         Some(count) if count <= MAX_COUNT => Ok(count),
-        Some(_) => refuse(path, format!("is more than {MAX_COUNT}, which no run counts to")),
-        None => refuse(path, "is not a count"),
+        Some(_) => refuse(path.to_string(), format!("is more than {MAX_COUNT}, which no run counts to")),
+        None => refuse(path.to_string(), "is not a count"),
     }
 }
 

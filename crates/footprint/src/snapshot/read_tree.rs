@@ -13,8 +13,8 @@ enum Open {
 
 /// Reads a tree whose root object comes next.
 pub(crate) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, JsonError> {
-    let mut tree = ExecutionTree::new();
-    let mut open = vec![Open::Frame(begin(json, &mut tree)?)];
+    let mut frames = Vec::new();
+    let mut open = vec![Open::Frame(begin(json, &mut frames)?)];
     while let Some(top) = open.last() {
         match *top {
             Open::Frame(id) => match json.next_key()? {
@@ -23,8 +23,8 @@ pub(crate) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, Json
                 }
                 Some(key) => match (&*key, json.peek()?) {
                     ("next", TokenKind::Object) => {
-                        let next = begin(json, &mut tree)?;
-                        if let Some(frame) = tree.get_mut(id) {
+                        let next = begin(json, &mut frames)?;
+                        if let Some(frame) = frames.get_mut(id.0 as usize) {
                             frame.next = Some(next);
                         }
                         open.push(Open::Frame(next));
@@ -36,13 +36,13 @@ pub(crate) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, Json
                     // What pointers stand for is counted where whole values are read.
                     (_, TokenKind::String) if !json.follows_pointers() => {
                         let text = json.read_string()?;
-                        if let Some(frame) = tree.get_mut(id) {
+                        if let Some(frame) = frames.get_mut(id.0 as usize) {
                             text_field(json, frame, &key, &text);
                         }
                     }
                     _ => {
                         let value = json.read_value()?;
-                        if let Some(frame) = tree.get_mut(id) {
+                        if let Some(frame) = frames.get_mut(id.0 as usize) {
                             field(json, frame, &key, value);
                         }
                     }
@@ -52,8 +52,8 @@ pub(crate) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, Json
                 if !json.next_item()? {
                     open.pop();
                 } else if json.peek()? == TokenKind::Object {
-                    let child = begin(json, &mut tree)?;
-                    if let Some(frame) = tree.get_mut(id) {
+                    let child = begin(json, &mut frames)?;
+                    if let Some(frame) = frames.get_mut(id.0 as usize) {
                         frame.children.push(child);
                     }
                     open.push(Open::Frame(child));
@@ -63,13 +63,15 @@ pub(crate) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, Json
             }
         }
     }
-    Ok(tree)
+    Ok(frames.into_iter().collect())
 }
 
-fn begin(json: &mut JsonReader<'_>, tree: &mut ExecutionTree) -> Result<NodeId, JsonError> {
+fn begin(json: &mut JsonReader<'_>, frames: &mut Vec<FrameRecord>) -> Result<NodeId, JsonError> {
     json.begin_object()?;
     let empty = json.share_key("");
-    Ok(tree.push(FrameRecord::new(empty.clone(), empty.clone(), RuntimeStageId::without_index(empty))))
+    let id = NodeId(u32::try_from(frames.len()).unwrap_or(u32::MAX));
+    frames.push(FrameRecord::new(empty.clone(), empty.clone(), RuntimeStageId::without_index(empty)));
+    Ok(id)
 }
 
 fn text_field(json: &mut JsonReader<'_>, frame: &mut FrameRecord, key: &str, text: &str) {

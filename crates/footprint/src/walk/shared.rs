@@ -177,13 +177,17 @@ impl RunShared {
             out.subflow_results.insert(mounted.id.clone(), Arc::clone(&result));
             out.subflow_results.insert(mounted.address().to_string().into(), result);
         }
-        if !with_observers {
-            return out;
+        if with_observers {
+            self.add_observers(&mut out);
         }
+        out
+    }
+
+    /// Adds what observers have to show.
+    pub(crate) fn add_observers(&self, out: &mut Snapshot) {
         out.recorders = self.observers.rows(&self.run_id);
         out.observer_stats = self.observers.stats();
         out.recorder_failures = self.observers.failures();
-        out
     }
 
     /// A level's state, real or as its mirror has it. Marks without a policy keep no mirror; it is made then.
