@@ -57,7 +57,7 @@ impl Clock for SystemClock {
 pub(crate) fn unix_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
-        .map(|since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+        .map(|since| since.as_secs().saturating_mul(1000).saturating_add(u64::from(since.subsec_millis())))
         .unwrap_or(0)
 }
 

@@ -71,20 +71,21 @@ impl Env {
 
 /// One value per type (ENG-169).
 #[derive(Clone, Default)]
-pub(crate) struct Extensions(Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+pub(crate) struct Extensions(Option<Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>);
 
 impl Extensions {
     pub(crate) fn insert<T: Any + Send + Sync>(&mut self, value: Arc<T>) {
-        Arc::make_mut(&mut self.0).insert(TypeId::of::<T>(), value);
+        Arc::make_mut(self.0.get_or_insert_default()).insert(TypeId::of::<T>(), value);
     }
 
     pub(crate) fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.0.get(&TypeId::of::<T>()).and_then(|any| Arc::clone(any).downcast::<T>().ok())
+        let any = self.0.as_ref()?.get(&TypeId::of::<T>())?;
+        Arc::clone(any).downcast::<T>().ok()
     }
 }
 
 impl fmt::Debug for Extensions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} extensions", self.0.len())
+        write!(f, "{} extensions", self.0.as_ref().map_or(0, |all| all.len()))
     }
 }

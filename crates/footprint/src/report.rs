@@ -43,9 +43,13 @@ pub struct RunReport {
 impl RunReport {
     pub(crate) fn new(shared: Arc<RunShared>, chart: Chart, outcome: Outcome) -> Self {
         let report = Self { shared, chart, outcome, snapshot: OnceLock::new(), redacted: OnceLock::new() };
-        if matches!(report.outcome, Outcome::Paused(_)) {
+        if let Outcome::Paused(paused) = &report.outcome {
             // A resume continues the same log and tree; this report must not grow with them.
-            report.snapshot();
+            report.snapshot.get_or_init(|| {
+                let mut record = paused.record.clone();
+                report.shared.add_observers(&mut record);
+                record
+            });
             if report.shared.is_redacting() {
                 report.snapshot_redacted();
             }
@@ -211,6 +215,8 @@ pub struct PausedRun {
     asking: Vec<PauseRecord>,
     visits: Vec<(Str, u64)>,
     next_index: u64,
+    /// The record when it paused, without what observers add.
+    record: Snapshot,
     checkpoint: FlowchartCheckpoint,
     resumed: AtomicBool,
 }
@@ -224,7 +230,8 @@ impl PausedRun {
         visits: Vec<(Str, u64)>,
         next_index: u64,
     ) -> Self {
-        let checkpoint = checkpoint_of(&shared, &asking, &visits, next_index);
+        let record = shared.snapshot(false, false);
+        let checkpoint = checkpoint_of(&shared, &record, &asking, &visits, next_index);
         Self {
             shared,
             chart,
@@ -232,6 +239,7 @@ impl PausedRun {
             asking,
             visits,
             next_index,
+            record,
             checkpoint,
             resumed: AtomicBool::new(false),
         }
@@ -360,7 +368,7 @@ fn planned(chart: &Chart, asking: &[PauseRecord], resolved: &mut Resolved) -> Re
         if let Some(level) = theirs.levels.last() {
             record.stage_name = level.ids.name(level.target).clone();
         }
-        record.told = None;
+        record.told = false;
         queued.push(record);
     }
     Ok((Arc::new(plan), Arc::new(first.clone()), queued))
@@ -399,13 +407,13 @@ fn check_queued(plan: &Plan, first: &PauseRecord, record: &PauseRecord) -> Resul
 
 fn checkpoint_of(
     shared: &RunShared,
+    record: &Snapshot,
     asking: &[PauseRecord],
     visits: &[(Str, u64)],
     next_index: u64,
 ) -> FlowchartCheckpoint {
     let Some((first, rest)) = asking.split_first() else { return FlowchartCheckpoint::default() };
-    let snapshot = shared.snapshot(false, false);
-    let subflow_results: IndexMap<_, _> = snapshot
+    let subflow_results: IndexMap<_, _> = record
         .subflow_results
         .iter()
         .filter(|(key, _)| !crate::ids::is_execution_key(key))
@@ -422,8 +430,8 @@ fn checkpoint_of(
         fan_outs.extend(record.fans.clone());
     }
     FlowchartCheckpoint {
-        shared_state: snapshot.shared_state,
-        execution_tree: snapshot.execution_tree,
+        shared_state: record.shared_state.clone(),
+        execution_tree: record.execution_tree.clone(),
         paused_stage_id: first.stage_id.clone(),
         paused_execution: unlink(first.execution.as_ref()),
         subflow_path: first.path.clone(),

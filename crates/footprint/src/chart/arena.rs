@@ -213,7 +213,7 @@ impl Chart {
 
     /// Ids and names of this chart's nodes when it is run at the top (no prefix), built once.
     pub(crate) fn root_sites(&self) -> &Arc<SiteIds> {
-        self.0.sites.get_or_init(|| SiteIds::build("", self))
+        self.0.sites.get_or_init(|| SiteIds::build(&"".into(), self))
     }
 
     pub(crate) fn structure_cell(&self) -> &OnceLock<Structure> {

@@ -26,18 +26,18 @@ struct Site {
 
 impl SiteIds {
     /// Builds the table of `chart` below `path`.
-    pub(crate) fn build(path: &str, chart: &Chart) -> Arc<SiteIds> {
+    pub(crate) fn build(path: &Str, chart: &Chart) -> Arc<SiteIds> {
         // At the top the node's own texts are shared, not copied.
         let at_site = |local: &Str| if path.is_empty() { local.clone() } else { prefixed(path, local) };
         let site = |idx: NodeIdx| {
             let node = chart.node(idx);
-            Site { id: StageId::new(at_site(&node.id)), name: at_site(&node.name), mount: OnceLock::new() }
+            let id = at_site(&node.id);
+            let name = if node.name == node.id { id.clone() } else { at_site(&node.name) };
+            Site { id: StageId::new(id), name, mount: OnceLock::new() }
         };
-        Arc::new(SiteIds {
-            path: Str::from(path),
-            root: site(NodeIdx::ROOT),
-            rest: chart.nodes().skip(1).map(|(idx, _)| site(idx)).collect(),
-        })
+        let mut rest = Vec::with_capacity(chart.node_count().saturating_sub(1));
+        rest.extend(chart.nodes().skip(1).map(|(idx, _)| site(idx)));
+        Arc::new(SiteIds { path: path.clone(), root: site(NodeIdx::ROOT), rest: rest.into() })
     }
 
     fn site(&self, idx: NodeIdx) -> &Site {
@@ -66,6 +66,6 @@ impl SiteIds {
         let NodeKind::Mount(mount) = &chart.node(idx).kind else { return None };
         let MountedChart::Eager(inner) = &mount.chart else { return None };
         let site = self.site(idx);
-        Some((inner, site.mount.get_or_init(|| SiteIds::build(site.id.as_str(), inner))))
+        Some((inner, site.mount.get_or_init(|| SiteIds::build(site.id.as_shared(), inner))))
     }
 }

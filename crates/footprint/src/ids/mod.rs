@@ -129,6 +129,11 @@ impl RuntimeStageId {
         Self { stage: ROOT_STAGE.into(), index: 0 }
     }
 
+    /// What [`RuntimeStageId::parse`] makes of a text without `#`.
+    pub(crate) fn without_index(text: Str) -> Self {
+        Self { stage: text, index: NO_INDEX }
+    }
+
     /// Reads an address; never fails (see the module description for texts without `#`).
     pub fn parse(text: &str) -> Self {
         let parsed = ParsedAddress::of(text);
@@ -281,7 +286,14 @@ pub fn is_execution_key(key: &str) -> bool {
 
 /// Puts a mount path in front of a local id or name; the one function that prefixes.
 pub fn prefixed(mount_path: &str, local: &str) -> Str {
-    if mount_path.is_empty() { local.into() } else { format!("{mount_path}{PATH_MARK}{local}").into() }
+    if mount_path.is_empty() {
+        return local.into();
+    }
+    let mut text = String::with_capacity(mount_path.len() + PATH_MARK.len_utf8() + local.len());
+    text.push_str(mount_path);
+    text.push(PATH_MARK);
+    text.push_str(local);
+    text.into()
 }
 
 /// The segment of one generated branch: `<parent>~<index>`.

@@ -6,7 +6,8 @@ use super::{JsonError, JsonErrorKind};
 use crate::value::{Array, Object, Str, Value};
 
 /// Something being read, and the key it stands under.
-enum Built {
+#[derive(Debug)]
+pub(super) enum Built {
     Array {
         key: Option<Str>,
         items: Vec<Value>,
@@ -39,7 +40,14 @@ impl<'a> JsonReader<'a> {
     /// Reads the next value whole, nested at most `limit` levels deep. After a refusal for depth the reader
     /// stands inside the value.
     pub fn read_value_within(&mut self, limit: usize) -> Result<Value, JsonError> {
-        let mut open: Vec<Built> = Vec::new();
+        let mut open = std::mem::take(&mut self.building);
+        open.clear();
+        let read = self.read_into(limit, &mut open);
+        self.building = open;
+        read
+    }
+
+    fn read_into(&mut self, limit: usize, open: &mut Vec<Built>) -> Result<Value, JsonError> {
         let mut key: Option<Str> = None;
         // About how many bytes of JSON the value stands for; only counted where parts are shared.
         let mut read = 0_u64;
@@ -47,7 +55,7 @@ impl<'a> JsonReader<'a> {
             let done = if self.follow.is_some()
                 && let Some(special) = self.special_value()?
             {
-                self.begin_special(special, &mut key, &mut open, &mut read)?
+                self.begin_special(special, &mut key, open, &mut read)?
             } else {
                 match self.peek()? {
                     TokenKind::Object | TokenKind::Array if open.len() >= limit => {

@@ -1,11 +1,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::build::Built;
 use super::pool::Special;
 use super::scan::Scanner;
 use super::shared::Follow;
 use super::{JsonError, JsonErrorKind};
-use crate::value::{MAX_DEPTH, Number, Str};
+use crate::value::{MAX_DEPTH, Number, Str, names};
 
 /// How deep one value of a recording may nest. A written value is limited to [`MAX_DEPTH`]; in a recording it
 /// stands inside the containers of state, of nested branches and of its bundle.
@@ -113,6 +114,8 @@ pub struct JsonReader<'a> {
     limits: Limits,
     too_long: bool,
     keys: KeyCache,
+    /// Room for the containers of a value that is read whole.
+    pub(super) building: Vec<Built>,
     /// Set where parts are shared and pointed at.
     pub(super) follow: Option<Box<Follow<'a>>>,
 }
@@ -132,6 +135,7 @@ impl<'a> JsonReader<'a> {
             limits,
             too_long: text.len() > limits.max_bytes,
             keys: KeyCache::default(),
+            building: Vec::new(),
             follow: None,
         }
     }
@@ -387,22 +391,26 @@ impl<'a> JsonReader<'a> {
     }
 }
 
-/// Recordings repeat a few hundred keys many times: each is allocated once.
+/// Recordings repeat a few hundred keys many times: each is allocated once. Short ones are shared with all other
+/// texts this thread reads.
 #[derive(Debug, Default)]
 struct KeyCache {
-    slots: Vec<Option<Str>>,
+    long: Vec<Option<Str>>,
 }
 
 impl KeyCache {
     const SLOTS: usize = 512;
 
     fn share(&mut self, key: &str) -> Str {
-        if self.slots.is_empty() {
-            self.slots.resize(Self::SLOTS, None);
+        if names::is_short(key) {
+            return names::shared(key);
+        }
+        if self.long.is_empty() {
+            self.long.resize(Self::SLOTS, None);
         }
         let hash =
             key.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619));
-        let Some(slot) = self.slots.get_mut(hash as usize % Self::SLOTS) else { return Arc::from(key) };
+        let Some(slot) = self.long.get_mut(hash as usize % Self::SLOTS) else { return Arc::from(key) };
         match slot {
             Some(known) if **known == *key => known.clone(),
             _ => {

@@ -5,6 +5,25 @@ use std::borrow::Cow;
 use super::{JsonError, JsonErrorKind};
 use crate::value::Number;
 
+/// How many bytes at the start stand for themselves in a string: no quote, no backslash, no control character.
+/// Eight are looked at together; of those found in one word the lowest is exact, which is the one that counts.
+pub(super) fn plain_len(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 0xff;
+    const HIGH: u64 = ONES << 7;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let below = |other: u64, limit: u8| other.wrapping_sub(ONES * u64::from(limit)) & !other;
+        let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+        let found = (below(word, 0x20) | equal(b'"') | equal(b'\\')) & HIGH;
+        if found != 0 {
+            return at * 8 + (found.trailing_zeros() / 8) as usize;
+        }
+    }
+    let special = |byte: &u8| *byte == b'"' || *byte == b'\\' || *byte < 0x20;
+    words.len() * 8 + rest.iter().position(special).unwrap_or(rest.len())
+}
+
 /// A position in a text.
 #[derive(Debug, Clone)]
 pub(super) struct Scanner<'a> {
@@ -221,9 +240,7 @@ impl<'a> Scanner<'a> {
 
     /// Moves over bytes that stand for themselves.
     fn plain_run(&mut self) {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let special = |byte: &u8| *byte == b'"' || *byte == b'\\' || *byte < 0x20;
-        self.at += rest.iter().position(special).unwrap_or(rest.len());
+        self.at += plain_len(self.bytes.get(self.at..).unwrap_or_default());
     }
 
     fn text(&self, from: usize, to: usize) -> Result<&'a str, JsonError> {

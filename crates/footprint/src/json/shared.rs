@@ -81,6 +81,11 @@ impl<'a> JsonReader<'a> {
         reader
     }
 
+    /// Whether there may be pointers, which are followed.
+    pub(crate) fn follows_pointers(&self) -> bool {
+        self.follow.is_some()
+    }
+
     /// The value that comes next, found and not read. With a pool, its inside is not checked.
     ///
     /// # Errors

@@ -381,3 +381,18 @@ fn deep_parts_are_refused() {
     });
     assert_eq!(copied, Ok(10_000));
 }
+
+proptest! {
+    /// Bytes looked at eight at a time are those looked at one by one.
+    #[test]
+    fn plain_bytes_are_counted_as_one_by_one(
+        bytes in proptest::collection::vec(
+            prop_oneof![8 => any::<u8>(), 1 => 0x1e_u8..0x24, 1 => Just(b'"'), 1 => Just(b'\\'), 16 => Just(b'a')],
+            0..40,
+        )
+    ) {
+        let special = |byte: &u8| *byte == b'"' || *byte == b'\\' || *byte < 0x20;
+        let expected = bytes.iter().position(special).unwrap_or(bytes.len());
+        prop_assert_eq!(scan::plain_len(&bytes), expected);
+    }
+}

@@ -1,6 +1,9 @@
 use std::fmt::{self, Write as _};
 use std::io;
 
+use smallvec::SmallVec;
+
+use super::scan::plain_len;
 use crate::value::{ArrayIter, ObjectIter, Value};
 
 /// Where a [`JsonWriter`] puts its text.
@@ -117,6 +120,12 @@ impl<S: JsonSink> JsonWriter<S> {
         self.separate = true;
     }
 
+    /// As `entry`, and the quote a string or key begins with.
+    fn quote(&mut self) {
+        self.sink.put(if self.separate { ",\"" } else { "\"" });
+        self.separate = true;
+    }
+
     /// Opens a map.
     pub fn begin_object(&mut self) {
         self.begin("{");
@@ -137,6 +146,11 @@ impl<S: JsonSink> JsonWriter<S> {
         self.end("]");
     }
 
+    fn empty(&mut self, brackets: &str) {
+        self.entry();
+        self.sink.put(brackets);
+    }
+
     fn begin(&mut self, bracket: &str) {
         self.entry();
         self.sink.put(bracket);
@@ -150,22 +164,22 @@ impl<S: JsonSink> JsonWriter<S> {
 
     /// Writes a key; its value must follow.
     pub fn key(&mut self, key: &str) {
-        self.entry();
-        put_string(&mut self.sink, key);
-        self.sink.put(":");
+        self.quote();
+        put_escaped(&mut self.sink, key);
+        self.sink.put("\":");
         self.separate = false;
     }
 
     /// Writes a string.
     pub fn string(&mut self, text: &str) {
-        self.entry();
-        put_string(&mut self.sink, text);
+        self.quote();
+        put_escaped(&mut self.sink, text);
+        self.sink.put("\"");
     }
 
     /// Writes the display form of something as a string, without building it first.
     pub fn text(&mut self, shown: &dyn fmt::Display) {
-        self.entry();
-        self.sink.put("\"");
+        self.quote();
         // The adapter never fails, so the only error left is one of `shown` itself: its text ends there.
         let _ended_early = write!(Escaping(&mut self.sink), "{shown}");
         self.sink.put("\"");
@@ -212,12 +226,14 @@ impl<S: JsonSink> JsonWriter<S> {
             Array(ArrayIter<'a>),
             Object(ObjectIter<'a>),
         }
-        let mut open: Vec<Open<'_>> = Vec::new();
+        let mut open: SmallVec<[Open<'_>; 2]> = SmallVec::new();
         let mut next = Some(value);
         loop {
             match next.take() {
                 Some(value @ (Value::Array(_) | Value::Object(_) | Value::String(_)))
                     if self.handed_over(value) => {}
+                Some(Value::Array(items)) if items.is_empty() => self.empty("[]"),
+                Some(Value::Object(entries)) if entries.is_empty() => self.empty("{}"),
                 Some(Value::Array(items)) => {
                     self.begin_array();
                     open.push(Open::Array(items.iter()));
@@ -277,15 +293,10 @@ impl<S: JsonSink> fmt::Write for Escaping<'_, S> {
     }
 }
 
-fn put_string(sink: &mut impl JsonSink, text: &str) {
-    sink.put("\"");
-    put_escaped(sink, text);
-    sink.put("\"");
-}
-
 fn put_escaped(sink: &mut impl JsonSink, text: &str) {
     let mut start = 0;
-    for (at, byte) in text.bytes().enumerate() {
+    let plain = plain_len(text.as_bytes());
+    for (at, byte) in text.bytes().enumerate().skip(plain) {
         let escape = match byte {
             b'"' => "\\\"",
             b'\\' => "\\\\",

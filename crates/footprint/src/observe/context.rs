@@ -1,5 +1,6 @@
 //! What every event knows about where it happened.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -143,6 +144,20 @@ pub struct RunMeta<'a> {
     pub label: Option<&'a str>,
 }
 
+/// Where events of one step happen: what all of them share.
+#[derive(Clone, Debug)]
+pub struct EventPlace {
+    /// Engine run id.
+    pub run_id: RunId,
+    /// Fresh or resumed leg.
+    pub leg: LegKind,
+    /// The step.
+    pub traversal: TraversalContext,
+    /// State namespace of the step.
+    pub namespace: NamespaceId,
+    pub(crate) log: Arc<LogAddress>,
+}
+
 /// Borrowed context of one event: run, step, order, time, log position.
 #[derive(Clone, Copy)]
 pub struct EventCx<'a> {
@@ -160,8 +175,8 @@ pub struct EventCx<'a> {
     pub root_commits: usize,
     /// Bundles already in the event's own log.
     pub log_commits: usize,
+    pub(crate) place: &'a Arc<EventPlace>,
     pub(crate) time: EventTime<'a>,
-    pub(crate) log: &'a Arc<LogAddress>,
 }
 
 #[derive(Clone, Copy)]
@@ -170,7 +185,23 @@ pub(crate) enum EventTime<'a> {
     Taken(u64),
 }
 
-impl EventCx<'_> {
+impl<'a> EventCx<'a> {
+    /// An event at a place; `commits` are those of the root log and of its own.
+    pub(crate) fn at(place: &'a Arc<EventPlace>, seq: u64, commits: [usize; 2], time: EventTime<'a>) -> Self {
+        let [root_commits, log_commits] = commits;
+        Self {
+            run_id: &place.run_id,
+            leg: &place.leg,
+            traversal: &place.traversal,
+            namespace: &place.namespace,
+            seq,
+            root_commits,
+            log_commits,
+            place,
+            time,
+        }
+    }
+
     /// Unix milliseconds of the event, read from the run's clock on first demand.
     pub fn timestamp(&self) -> u64 {
         match self.time {
@@ -185,7 +216,7 @@ impl EventCx<'_> {
 
     /// Which log `log_commits` belongs to.
     pub fn log_address(&self) -> &LogAddress {
-        self.log
+        &self.place.log
     }
 
     /// Segments of the mount path of the step, outer first.
@@ -196,30 +227,19 @@ impl EventCx<'_> {
     /// The owned form, for keeping an event.
     pub fn to_owned_cx(&self) -> OwnedCx {
         OwnedCx {
-            run_id: self.run_id.clone(),
-            leg: self.leg.clone(),
-            traversal: Arc::new(self.traversal.clone()),
-            namespace: self.namespace.clone(),
+            place: Arc::clone(self.place),
             seq: self.seq,
             root_commits: self.root_commits,
             log_commits: self.log_commits,
             timestamp: self.timestamp(),
-            log: Arc::clone(self.log),
         }
     }
 }
 
-/// Owned context of a kept event.
+/// Owned context of a kept event; the fields of its [`EventPlace`] are read as if they were its own.
 #[derive(Clone, Debug)]
 pub struct OwnedCx {
-    /// Engine run id.
-    pub run_id: RunId,
-    /// Fresh or resumed leg.
-    pub leg: LegKind,
-    /// The step.
-    pub traversal: Arc<TraversalContext>,
-    /// State namespace of the step.
-    pub namespace: NamespaceId,
+    pub(crate) place: Arc<EventPlace>,
     /// Position of this event in the run's total order.
     pub seq: u64,
     /// Bundles already in the run's root log.
@@ -228,23 +248,20 @@ pub struct OwnedCx {
     pub log_commits: usize,
     /// Unix milliseconds of the event.
     pub timestamp: u64,
-    pub(crate) log: Arc<LogAddress>,
+}
+
+impl Deref for OwnedCx {
+    type Target = EventPlace;
+    fn deref(&self) -> &EventPlace {
+        &self.place
+    }
 }
 
 impl OwnedCx {
     /// The borrowed form hooks take.
     pub fn as_cx(&self) -> EventCx<'_> {
-        EventCx {
-            run_id: &self.run_id,
-            leg: &self.leg,
-            traversal: &self.traversal,
-            namespace: &self.namespace,
-            seq: self.seq,
-            root_commits: self.root_commits,
-            log_commits: self.log_commits,
-            time: EventTime::Taken(self.timestamp),
-            log: &self.log,
-        }
+        let time = EventTime::Taken(self.timestamp);
+        EventCx::at(&self.place, self.seq, [self.root_commits, self.log_commits], time)
     }
 
     /// Which log `log_commits` belongs to.

@@ -12,14 +12,13 @@ use smallvec::SmallVec;
 use super::context::EventTime;
 use super::queue::{DeferredListener, Queue};
 use super::{
-    AsyncRecorder, Delivery, Event, EventCx, FailedOperation, Hook, HookResult, Interest, LegKind,
-    NamespaceId, ObserverQueueConfig, Payload, Recorder, RecorderError, RunLeg, ScopeErrorEvent,
-    TraversalContext,
+    AsyncRecorder, Delivery, Event, EventCx, EventPlace, FailedOperation, Hook, HookResult, Interest,
+    ObserverQueueConfig, Payload, Recorder, RecorderError, RunLeg, ScopeErrorEvent,
 };
 use crate::clock::Clock;
 use crate::error::{StructuredError, panic_text};
 use crate::ids::RunId;
-use crate::snapshot::{LogAddress, RecorderFailure, RecorderRow};
+use crate::snapshot::{RecorderFailure, RecorderRow};
 use crate::value::{Object, Str, Value};
 
 /// An inline observer that takes longer than this for one call is named by diagnostics (OBS-48).
@@ -28,14 +27,10 @@ const SLOW_CALL: Duration = Duration::from_millis(5);
 /// Where an event happened; everything but its place in the order.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
-    pub(crate) run_id: &'a RunId,
-    pub(crate) leg: &'a LegKind,
-    pub(crate) traversal: &'a TraversalContext,
-    pub(crate) namespace: &'a NamespaceId,
+    pub(crate) place: &'a Arc<EventPlace>,
     pub(crate) root_commits: usize,
     pub(crate) log_commits: usize,
     pub(crate) clock: &'a dyn Clock,
-    pub(crate) log: &'a Arc<LogAddress>,
 }
 
 /// One attached observer.
@@ -98,7 +93,7 @@ impl ObserversBuilder {
 
     /// Builds the lists.
     pub(crate) fn build(self) -> Observers {
-        let mut per_hook = vec![SmallVec::<[u32; 4]>::new(); Hook::COUNT].into_boxed_slice();
+        let mut per_hook = Vec::new();
         let (mut inline, mut deferred) = (Interest::NONE, Interest::NONE);
         let mut waiting = Vec::new();
         for (at, listener) in self.listeners.iter().enumerate() {
@@ -112,6 +107,7 @@ impl ObserversBuilder {
                 continue;
             }
             inline |= listener.interest;
+            per_hook.resize_with(Hook::COUNT, SmallVec::<[u32; 4]>::new);
             for hook in listener.interest.iter() {
                 if let Some(list) = per_hook.get_mut(hook as usize) {
                     list.push(at as u32);
@@ -120,7 +116,7 @@ impl ObserversBuilder {
         }
         let inner = Arc::new_cyclic(|weak| Inner {
             listeners: self.listeners,
-            per_hook,
+            per_hook: per_hook.into(),
             inline,
             deferred,
             queue: (!waiting.is_empty()).then(|| Queue::new(self.config, waiting, weak.clone())),
@@ -141,6 +137,7 @@ pub(crate) struct Observers {
 
 pub(super) struct Inner {
     listeners: Vec<Listener>,
+    /// Positions of the inline listeners of each hook; empty when there are none at all.
     per_hook: Box<[SmallVec<[u32; 4]>]>,
     inline: Interest,
     deferred: Interest,
@@ -193,7 +190,7 @@ impl Observers {
 
     /// Delivers one event. Called with no lock held.
     pub(crate) fn emit(&self, at: At<'_>, payload: Payload) {
-        self.inner.deliver(&at, &Cell::new(None), &payload, None);
+        self.inner.deliver(&at, &Cell::new(None), payload, None);
     }
 
     /// Everything captured so far is delivered to synchronous listeners (OBS-132).
@@ -271,28 +268,23 @@ impl Drop for Observers {
 }
 
 impl Inner {
-    fn deliver(&self, at: &At<'_>, time: &Cell<Option<u64>>, payload: &Payload, skip: Option<&Str>) {
+    fn deliver(&self, at: &At<'_>, time: &Cell<Option<u64>>, payload: Payload, skip: Option<&Str>) {
         let hook = payload.hook();
-        let cx = |seq| EventCx {
-            run_id: at.run_id,
-            leg: at.leg,
-            traversal: at.traversal,
-            namespace: at.namespace,
-            seq,
-            root_commits: at.root_commits,
-            log_commits: at.log_commits,
-            time: EventTime::Live { clock: at.clock, cell: time },
-            log: at.log,
-        };
+        let commits = [at.root_commits, at.log_commits];
+        let cx = |seq| EventCx::at(at.place, seq, commits, EventTime::Live { clock: at.clock, cell: time });
         let next_seq = || self.seq.fetch_add(1, Ordering::Relaxed);
         let queue = self.queue.as_ref().filter(|_| self.deferred.contains(hook));
-        let seq = match queue {
-            Some(queue) => queue.capture(next_seq, |seq| Event::capture(&cx(seq), payload), skip),
-            None => next_seq(),
-        };
         if !self.inline.contains(hook) {
+            match queue {
+                Some(queue) => queue.capture(next_seq, |seq| cx(seq).to_owned_cx(), payload, skip),
+                None => next_seq(),
+            };
             return;
         }
+        let seq = match queue {
+            Some(queue) => queue.capture(next_seq, |seq| cx(seq).to_owned_cx(), payload.clone(), skip),
+            None => next_seq(),
+        };
         let cx = cx(seq);
         let Some(list) = self.per_hook.get(hook as usize) else { return };
         for position in list {
@@ -302,12 +294,12 @@ impl Inner {
                 continue;
             }
             let from = self.measure.then(|| at.clock.monotonic());
-            let result = contain(|| recorder.on_event(&cx, payload));
+            let result = contain(|| recorder.on_event(&cx, &payload));
             if from.is_some_and(|from| at.clock.monotonic().saturating_sub(from) > SLOW_CALL) {
                 self.note_slow(&listener.id);
             }
             if let Err(error) = result {
-                self.failed(&listener.id, at, time, payload, error);
+                self.failed(&listener.id, at, time, &payload, error);
             }
         }
     }
@@ -334,22 +326,17 @@ impl Inner {
         self.count(id, hook.json_name(), &error);
         if hook != Hook::ScopeError && (self.inline | self.deferred).contains(Hook::ScopeError) {
             let report = failure_event(id, payload, error).into();
-            self.deliver(at, time, &report, Some(id));
+            self.deliver(at, time, report, Some(id));
         }
     }
 
     /// The same for a deferred listener, some time after the event.
     pub(super) fn failed_later(&self, id: &Str, event: &Event, error: RecorderError) {
-        let cx = event.cx.as_cx();
         let at = At {
-            run_id: cx.run_id,
-            leg: cx.leg,
-            traversal: cx.traversal,
-            namespace: cx.namespace,
-            root_commits: cx.root_commits,
-            log_commits: cx.log_commits,
+            place: &event.cx.place,
+            root_commits: event.cx.root_commits,
+            log_commits: event.cx.log_commits,
             clock: &FixedClock(event.cx.timestamp),
-            log: cx.log,
         };
         self.failed(id, &at, &Cell::new(None), &event.payload, error);
     }

@@ -34,7 +34,8 @@ impl Channel {
     }
 }
 
-/// Calls `$callback!` with the table: `(Variant, method, "jsonName", Channel, PayloadType, "doc")`.
+/// Calls `$callback!` with the table: `(Variant, method, "jsonName", Channel, PayloadType, "doc")`. The large payloads of rare
+/// events are `boxed`: they would make room for themselves in every event.
 macro_rules! hook_table {
     ($callback:ident) => {
         $callback! {
@@ -43,34 +44,41 @@ macro_rules! hook_table {
             (Commit, on_commit, "onCommit", Scope, CommitEvent, "Each recorded bundle."),
             (StageStart, on_stage_start, "onStageStart", Scope, StageStartEvent, "Each attempt."),
             (StageEnd, on_stage_end, "onStageEnd", Scope, StageEndEvent, "Each attempt whose function returned."),
-            (ScopeError, on_scope_error, "onError", Scope, ScopeErrorEvent, "Another recorder failed."),
+            (ScopeError, on_scope_error, "onError", Scope, ScopeErrorEvent, "Another recorder failed.", boxed),
             (ScopePause, on_scope_pause, "onPause", Scope, ScopePauseEvent, "A pausable function returned a pause."),
             (ScopeResume, on_scope_resume, "onResume", Scope, ScopeResumeEvent, "A step is resumed."),
             (StageExecuted, on_stage_executed, "onStageExecuted", Flow, StageExecutedEvent, "A step completed its work."),
             (Next, on_next, "onNext", Flow, NextEvent, "A static next edge is followed."),
-            (Decision, on_decision, "onDecision", Flow, DecisionEvent, "A decider resolved its branch."),
+            (Decision, on_decision, "onDecision", Flow, DecisionEvent, "A decider resolved its branch.", boxed),
             (Fork, on_fork, "onFork", Flow, ForkEvent, "Children start."),
             (Selected, on_selected, "onSelected", Flow, SelectedEvent, "A selector resolved."),
             (SubflowEntry, on_subflow_entry, "onSubflowEntry", Flow, SubflowEntryEvent, "A mount is entered."),
             (SubflowExit, on_subflow_exit, "onSubflowExit", Flow, SubflowExitEvent, "A mount is left."),
             (SubflowRegistered, on_subflow_registered, "onSubflowRegistered", Flow, SubflowRegisteredEvent, "A subflow was registered at run time."),
             (Loop, on_loop, "onLoop", Flow, LoopEvent, "A back edge is taken."),
-            (Throttled, on_throttled, "onThrottled", Flow, ThrottledEvent, "A failing child the throttle classifier names."),
+            (Throttled, on_throttled, "onThrottled", Flow, ThrottledEvent, "A failing child the throttle classifier names.", boxed),
             (Break, on_break, "onBreak", Flow, BreakEvent, "A stage stopped its chart."),
-            (Error, on_flow_error, "onError", Flow, ErrorEvent, "A stage failed."),
-            (StageRetry, on_stage_retry, "onStageRetry", Flow, StageRetryEvent, "A failed attempt that will be retried, before the wait."),
+            (Error, on_flow_error, "onError", Flow, ErrorEvent, "A stage failed.", boxed),
+            (StageRetry, on_stage_retry, "onStageRetry", Flow, StageRetryEvent, "A failed attempt that will be retried, before the wait.", boxed),
             (FlowPause, on_flow_pause, "onPause", Flow, FlowPauseEvent, "The run suspends."),
             (FlowResume, on_flow_resume, "onResume", Flow, FlowResumeEvent, "The run resumes."),
             (RunStart, on_run_start, "onRunStart", Flow, RunStartEvent, "Before the first step."),
             (RunEnd, on_run_end, "onRunEnd", Flow, RunEndEvent, "After the last commit."),
-            (RunFailed, on_run_failed, "onRunFailed", Flow, RunFailedEvent, "Terminal failure, before the error reaches the caller."),
+            (RunFailed, on_run_failed, "onRunFailed", Flow, RunFailedEvent, "Terminal failure, before the error reaches the caller.", boxed),
             (Emit, on_emit, "onEmit", Emit, EmitEvent, "Something the author emitted."),
         }
     };
 }
 
+/// How an owned event holds a payload.
+macro_rules! held {
+    ($payload:ident) => { $payload };
+    ($payload:ident boxed) => { Box<$payload> };
+}
+
 macro_rules! generate {
-    ($(($variant:ident, $method:ident, $json:literal, $channel:ident, $payload:ident, $doc:literal)),+ $(,)?) => {
+    ($(($variant:ident, $method:ident, $json:literal, $channel:ident, $payload:ident, $doc:literal
+        $(, $boxed:ident)?)),+ $(,)?) => {
         /// Every runtime hook.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
@@ -165,7 +173,7 @@ macro_rules! generate {
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub enum Payload {
-            $(#[doc = $doc] $variant($payload),)+
+            $(#[doc = $doc] $variant(held!($payload $($boxed)?)),)+
         }
 
         impl Payload {
@@ -182,13 +190,15 @@ macro_rules! generate {
 
         $(impl From<$payload> for Payload {
             fn from(event: $payload) -> Self {
-                Self::$variant(event)
+                Self::$variant(event.into())
             }
         })+
     };
 }
 
 hook_table!(generate);
+
+const _: () = assert!(size_of::<Payload>() <= 80);
 
 /// A set of hooks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

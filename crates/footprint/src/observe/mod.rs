@@ -20,7 +20,9 @@ mod queue;
 mod queue_config;
 mod recorder;
 
-pub use context::{EventCx, LegKind, NamespaceId, OwnedCx, ResumedFrom, RunLeg, RunMeta, TraversalContext};
+pub use context::{
+    EventCx, EventPlace, LegKind, NamespaceId, OwnedCx, ResumedFrom, RunLeg, RunMeta, TraversalContext,
+};
 pub use digest::digest;
 pub use events::{
     BreakEvent, CommitEvent, DecisionEvent, EmitEvent, ErrorEvent, FailedOperation, FlowPauseEvent,

@@ -14,7 +14,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::dispatch::{Inner, ListenerKind, contain};
-use super::{Capture, DrainReport, Envelope, Event, HookResult, Interest, ObserverQueueConfig, Overflow};
+use super::{
+    Capture, DrainReport, Envelope, Event, HookResult, Interest, ObserverQueueConfig, Overflow, OwnedCx,
+    Payload,
+};
 use crate::value::{Object, Str, Value};
 
 /// Rounds a terminal flush drains what its own deliveries cause.
@@ -49,7 +52,7 @@ impl DeferredListener {
 
 /// An event that waits, and who must not get it.
 struct Waiting {
-    event: Arc<Event>,
+    event: Event,
     skip: Option<Str>,
 }
 
@@ -71,6 +74,8 @@ struct State {
 pub(crate) struct Queue {
     config: ObserverQueueConfig,
     listeners: Vec<DeferredListener>,
+    /// Somebody keeps events beyond their delivery.
+    has_async: bool,
     observers: Weak<Inner>,
     state: Mutex<State>,
     /// Held while events are handed to listeners.
@@ -89,6 +94,22 @@ thread_local! {
     static DELIVERING: Cell<u32> = const { Cell::new(0) };
 }
 
+/// Marks this thread as delivering, for as long as it lives.
+struct Delivering;
+
+impl Delivering {
+    fn begin() -> Self {
+        DELIVERING.set(DELIVERING.get() + 1);
+        Self
+    }
+}
+
+impl Drop for Delivering {
+    fn drop(&mut self) {
+        DELIVERING.set(DELIVERING.get() - 1);
+    }
+}
+
 impl Queue {
     pub(super) fn new(
         config: ObserverQueueConfig,
@@ -97,6 +118,7 @@ impl Queue {
     ) -> Arc<Self> {
         Arc::new(Self {
             config,
+            has_async: listeners.iter().any(|listener| matches!(listener.kind, ListenerKind::Async(_))),
             listeners,
             observers,
             state: Mutex::default(),
@@ -134,7 +156,8 @@ impl Queue {
     pub(super) fn capture(
         self: &Arc<Self>,
         next_seq: impl FnOnce() -> u64,
-        make: impl FnOnce(u64) -> Event,
+        cx: impl FnOnce(u64) -> OwnedCx,
+        payload: Payload,
         skip: Option<&Str>,
     ) -> u64 {
         if self.config.overflow == Overflow::Block {
@@ -169,17 +192,17 @@ impl Queue {
             Overflow::Block => true,
         };
         if admitted {
-            let mut event = make(seq);
-            if self.config.capture == Capture::Summary {
-                event.payload = event.payload.digested();
-            }
-            state.items.push_back(Waiting { event: Arc::new(event), skip: skip.cloned() });
+            let payload = if self.config.capture == Capture::Summary { payload.digested() } else { payload };
+            // A worker that found events goes on until there are none, so only the first one wakes it.
+            let first = state.items.is_empty();
+            state.items.push_back(Waiting { event: Event { cx: cx(seq), payload }, skip: skip.cloned() });
             let start = !std::mem::replace(&mut state.worker, true);
             drop(state);
             if start {
                 self.start_worker();
+            } else if first {
+                self.wake();
             }
-            self.wake();
         }
         seq
     }
@@ -201,7 +224,8 @@ impl Queue {
                 state.items.pop_front()
             };
             if let Some(head) = head {
-                self.hand_out(&head);
+                let _delivering = Delivering::begin();
+                self.hand_out(head, Instant::now());
             }
         }
     }
@@ -215,36 +239,56 @@ impl Queue {
             return false;
         }
         let from = Instant::now();
+        let until = budget.and_then(|budget| from.checked_add(budget));
+        let mut now = from;
+        let delivering = Delivering::begin();
         for delivered in 0..backlog {
             let Some(next) = self.state().items.pop_front() else { break };
-            self.hand_out(&next);
-            if delivered + 1 < backlog && budget.is_some_and(|budget| from.elapsed() >= budget) {
+            now = self.hand_out(next, now);
+            if delivered + 1 < backlog && until.is_some_and(|until| now >= until) {
                 self.state().budget_exhausted += 1;
                 break;
             }
         }
+        drop(delivering);
         let mut state = self.state();
         state.flushes += 1;
         if state.flush_times.len() == FLUSH_TIMES {
             state.flush_times.pop_front();
         }
-        state.flush_times.push_back(from.elapsed());
+        state.flush_times.push_back(now.duration_since(from));
         !state.items.is_empty()
     }
 
-    /// Tells every listener; called with only the consumer lock held.
-    fn hand_out(self: &Arc<Self>, waiting: &Waiting) {
-        DELIVERING.set(DELIVERING.get() + 1);
-        let event = &waiting.event;
+    /// Tells every listener; called with only the consumer lock held. Takes the time the delivery before ended
+    /// and gives the one this ended: reading the clock once per delivery measures all of them.
+    fn hand_out(self: &Arc<Self>, waiting: Waiting, now: Instant) -> Instant {
+        let skip = waiting.skip.as_ref();
+        if self.has_async {
+            let shared = Arc::new(waiting.event);
+            self.tell(&shared, Some(&shared), skip, now)
+        } else {
+            self.tell(&waiting.event, None, skip, now)
+        }
+    }
+
+    fn tell(
+        self: &Arc<Self>,
+        event: &Event,
+        shared: Option<&Arc<Event>>,
+        skip: Option<&Str>,
+        mut now: Instant,
+    ) -> Instant {
         for (at, listener) in self.listeners.iter().enumerate() {
-            if !listener.interest.contains(event.hook()) || waiting.skip.as_ref() == Some(&listener.id) {
+            if !listener.interest.contains(event.hook()) || skip == Some(&listener.id) {
                 continue;
             }
+            let from = now;
             match &listener.kind {
                 ListenerKind::Sync(recorder) => {
-                    let from = Instant::now();
                     let result = contain(|| recorder.on_event(&event.cx.as_cx(), &event.payload));
-                    let took = from.elapsed();
+                    now = Instant::now();
+                    let took = now.duration_since(from);
                     {
                         let mut lane = lane(listener);
                         lane.events += 1;
@@ -253,14 +297,21 @@ impl Queue {
                     }
                     self.report(listener, event, result);
                 }
-                ListenerKind::Async(_) => self.start_async(at, Arc::clone(event)),
+                ListenerKind::Async(_) => {
+                    if let Some(event) = shared {
+                        self.start_async(at, Arc::clone(event));
+                        now = Instant::now();
+                    }
+                }
             }
         }
-        DELIVERING.set(DELIVERING.get() - 1);
+        now
     }
 
     fn report(&self, listener: &DeferredListener, event: &Event, result: HookResult) {
-        if let (Err(error), Some(observers)) = (result, self.observers.upgrade()) {
+        if let Err(error) = result
+            && let Some(observers) = self.observers.upgrade()
+        {
             observers.failed_later(&listener.id, event, error);
         }
     }

@@ -101,7 +101,7 @@ impl FlowchartCheckpoint {
             dispatchers: on_path(&self.dispatched_by, &self.subflow_path),
             fans: on_path(&self.fan_outs, &self.subflow_path),
             top: None,
-            told: None,
+            told: false,
         }
     }
 
@@ -122,7 +122,7 @@ impl FlowchartCheckpoint {
                 dispatchers: on_path(&self.dispatched_by, &pending.subflow_path),
                 fans: on_path(&self.fan_outs, &pending.subflow_path),
                 top: None,
-                told: None,
+                told: false,
             })
             .collect()
     }

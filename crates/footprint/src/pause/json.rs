@@ -3,6 +3,7 @@
 //! Checkpoints are untrusted input. Reading never recurses over the tree, refuses by field, and what follows
 //! a resume comes from the chart alone. Values of the reference's sanitising markers are ordinary values.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -10,6 +11,7 @@ use indexmap::IndexMap;
 use super::checkpoint::{CHECKPOINT_VERSION, FlowchartCheckpoint, PausedExecution, PendingPause};
 use super::record::FanOutMemory;
 use crate::json::{JsonReader, JsonWriter, Limits, TokenKind};
+use crate::snapshot::read_tree::read_tree;
 use crate::snapshot::{ExecutionTree, Snapshot, SubflowResult, read_snapshot, write_snapshot};
 use crate::state::Path;
 use crate::value::{Array, Object, Str, Value};
@@ -42,7 +44,8 @@ impl FlowchartCheckpoint {
     /// assert!(text.contains(r#""pausedStageId":"ask""#));
     /// ```
     pub fn to_json(&self) -> String {
-        let mut text = String::new();
+        // Room for a small one; most of a large one is its state and its tree.
+        let mut text = String::with_capacity(2048);
         let mut out = JsonWriter::new(&mut text);
         out.begin_object();
         out.key("checkpointVersion");
@@ -135,11 +138,33 @@ impl FlowchartCheckpoint {
     }
 }
 
-/// Raw members of the text.
+/// The members that are read as plain values.
+const MEMBERS: [&str; 17] = [
+    "checkpointVersion",
+    "sharedState",
+    "pausedStageId",
+    "pausedExecution",
+    "subflowPath",
+    "pauseData",
+    "subflowStates",
+    "executionCount",
+    "visitCounts",
+    "invokerStageId",
+    "pendingPauses",
+    "pausedBy",
+    "interruptAnswers",
+    "pausedAt",
+    "dispatchedBy",
+    "fanOuts",
+    "redactionMarks",
+];
+
+/// Members of the text.
 #[derive(Default)]
 struct Fields<'a> {
-    values: IndexMap<Str, Value>,
-    tree: Option<&'a str>,
+    /// The known ones; a member that stands there twice counts as it stands last.
+    values: Vec<(&'static str, Value)>,
+    tree: Option<ExecutionTree>,
     results: Option<&'a str>,
 }
 
@@ -155,38 +180,44 @@ impl<'a> Fields<'a> {
         }
         json.begin_object().map_err(bad)?;
         while let Some(key) = json.next_key().map_err(bad)? {
-            let key = Str::from(key);
             let at = |error: crate::json::JsonError| InvalidCheckpoint {
                 path: key.to_string(),
                 what: error.to_string(),
             };
             let kind = json.peek().map_err(at)?;
             match &*key {
-                "executionTree" | "subflowResults" => {
-                    if kind != TokenKind::Object && kind != TokenKind::Null {
-                        return refuse(&*key, "is not an object");
-                    }
+                "executionTree" | "subflowResults" if kind == TokenKind::Null => {
+                    json.read_null().map_err(at)?
+                }
+                "executionTree" | "subflowResults" if kind != TokenKind::Object => {
+                    return refuse(&*key, "is not an object");
+                }
+                "executionTree" => self.tree = Some(read_tree(&mut json).map_err(at)?),
+                "subflowResults" => {
                     let start = json.offset();
                     json.skip_value().map_err(at)?;
-                    let raw = text.get(start..json.offset()).unwrap_or_default().trim();
-                    if kind == TokenKind::Object {
-                        match &*key {
-                            "executionTree" => self.tree = Some(raw),
-                            _ => self.results = Some(raw),
-                        }
-                    }
+                    self.results = Some(text.get(start..json.offset()).unwrap_or_default().trim());
                 }
                 _ => {
                     let value = json.read_value().map_err(at)?;
-                    self.values.insert(key.clone(), value);
+                    let Some(name) = MEMBERS.iter().find(|name| ***name == *key) else { continue };
+                    match self.values.iter_mut().find(|(known, _)| known == name) {
+                        Some((_, known)) => *known = value,
+                        None => self.values.push((name, value)),
+                    }
                 }
             }
         }
         json.finish().map_err(bad)
     }
 
+    fn given(&mut self, key: &str) -> Option<Value> {
+        let at = self.values.iter().position(|(known, _)| *known == key)?;
+        Some(self.values.swap_remove(at).1)
+    }
+
     fn take(&mut self, key: &str) -> Option<Value> {
-        self.values.shift_remove(key).filter(|value| !value.is_null())
+        self.given(key).filter(|value| !value.is_null())
     }
 
     fn required(&mut self, key: &str) -> Read<Value> {
@@ -207,7 +238,7 @@ impl<'a> Fields<'a> {
             paused_stage_id: text(self.required("pausedStageId")?, "pausedStageId")?,
             paused_execution: self.take("pausedExecution").and_then(|value| read_execution(&value)),
             subflow_path: texts(self.required("subflowPath")?, "subflowPath")?,
-            pause_data: self.values.shift_remove("pauseData"),
+            pause_data: self.given("pauseData"),
             subflow_states: states(self.take("subflowStates"), "subflowStates")?,
             subflow_results: results,
             ..FlowchartCheckpoint::default()
@@ -221,7 +252,7 @@ impl<'a> Fields<'a> {
         for (id, count) in
             &self.take("visitCounts").map_or(Ok(Object::new()), |v| object(v, "visitCounts"))?
         {
-            out.visit_counts.insert(id.clone(), count_of(count, &format!("visitCounts.{id}"))?);
+            out.visit_counts.insert(id.clone(), count_of(count, format_args!("visitCounts.{id}"))?);
         }
         out.invoker_stage_id = self.take("invokerStageId").map(|v| text(v, "invokerStageId")).transpose()?;
         out.by_interrupt = by_interrupt(self.take("pausedBy"), "pausedBy")?;
@@ -238,7 +269,7 @@ impl<'a> Fields<'a> {
         for (id, address) in
             &self.take("dispatchedBy").map_or(Ok(Object::new()), |v| object(v, "dispatchedBy"))?
         {
-            out.dispatched_by.insert(id.clone(), text(address.clone(), &format!("dispatchedBy.{id}"))?);
+            out.dispatched_by.insert(id.clone(), text(address.clone(), format_args!("dispatchedBy.{id}"))?);
         }
         for (id, fan) in &self.take("fanOuts").map_or(Ok(Object::new()), |v| object(v, "fanOuts"))? {
             out.fan_outs.insert(id.clone(), read_memory(fan, &format!("fanOuts.{id}"))?);
@@ -249,14 +280,14 @@ impl<'a> Fields<'a> {
         Ok(out)
     }
 
-    /// Tree and finished mounts, read by the snapshot's own reader.
-    fn records(&self) -> Read<(ExecutionTree, IndexMap<Str, Arc<SubflowResult>>)> {
-        let Some(tree) = self.tree else { return refuse("executionTree", "is missing") };
-        let results = self.results.unwrap_or("{}");
-        let carrier = format!(r#"{{"executionTree":{tree},"commitLog":[],"subflowResults":{results}}}"#);
+    /// Tree and finished mounts; those are read by the snapshot's own reader.
+    fn records(&mut self) -> Read<(ExecutionTree, IndexMap<Str, Arc<SubflowResult>>)> {
+        let Some(tree) = self.tree.take() else { return refuse("executionTree", "is missing") };
+        let Some(results) = self.results else { return Ok((tree, IndexMap::new())) };
+        let carrier = format!(r#"{{"executionTree":null,"commitLog":[],"subflowResults":{results}}}"#);
         match read_snapshot(carrier.as_bytes(), &crate::snapshot::OpenLimits::default()) {
-            Ok(snapshot) => Ok((snapshot.execution_tree, snapshot.subflow_results)),
-            Err(error) => refuse("executionTree", error.to_string()),
+            Ok(snapshot) => Ok((tree, snapshot.subflow_results)),
+            Err(error) => refuse("subflowResults", error.to_string()),
         }
     }
 }
@@ -319,23 +350,23 @@ fn memory(fan: &FanOutMemory) -> Value {
     Value::Object(out)
 }
 
-fn object(value: Value, path: &str) -> Read<Object> {
+fn object(value: Value, path: impl Display) -> Read<Object> {
     match value {
         Value::Object(object) => Ok(object),
-        other => refuse(path, format!("is {}, not an object", other.kind())),
+        other => refuse(path.to_string(), format!("is {}, not an object", other.kind())),
     }
 }
 
-fn text(value: Value, path: &str) -> Read<Str> {
+fn text(value: Value, path: impl Display) -> Read<Str> {
     match value {
         Value::String(text) => Ok(text),
-        other => refuse(path, format!("is {}, not a string", other.kind())),
+        other => refuse(path.to_string(), format!("is {}, not a string", other.kind())),
     }
 }
 
 fn texts(value: Value, path: &str) -> Read<Vec<Str>> {
     let Value::Array(items) = value else { return refuse(path, format!("is {}, not a list", value.kind())) };
-    items.iter().enumerate().map(|(at, item)| text(item.clone(), &format!("{path}[{at}]"))).collect()
+    items.iter().enumerate().map(|(at, item)| text(item.clone(), format_args!("{path}[{at}]"))).collect()
 }
 
 fn values(value: Option<Value>, path: &str) -> Read<Vec<Value>> {
@@ -350,7 +381,7 @@ fn states(value: Option<Value>, path: &str) -> Read<IndexMap<Str, Object>> {
     let Some(value) = value else { return Ok(IndexMap::new()) };
     let mut out = IndexMap::new();
     for (key, state) in &object(value, path)? {
-        out.insert(key.clone(), object(state.clone(), &format!("{path}.{key}"))?);
+        out.insert(key.clone(), object(state.clone(), format_args!("{path}.{key}"))?);
     }
     Ok(out)
 }
@@ -358,11 +389,11 @@ fn states(value: Option<Value>, path: &str) -> Read<IndexMap<Str, Object>> {
 /// The largest integer every reader of JSON keeps. Counting goes on from what a checkpoint says, and must not reach the end of numbers.
 const MAX_COUNT: u64 = 1 << 53;
 
-fn count_of(value: &Value, path: &str) -> Read<u64> {
+fn count_of(value: &Value, path: impl Display) -> Read<u64> {
     match value.as_u64() {
         Some(count) if count <= MAX_COUNT => Ok(count),
-        Some(_) => refuse(path, format!("is more than {MAX_COUNT}, which no run counts to")),
-        None => refuse(path, "is not a count"),
+        Some(_) => refuse(path.to_string(), format!("is more than {MAX_COUNT}, which no run counts to")),
+        None => refuse(path.to_string(), "is not a count"),
     }
 }
 

@@ -3,7 +3,6 @@
 use indexmap::IndexMap;
 
 use crate::ids::RuntimeStageId;
-use crate::observe::TraversalContext;
 use crate::value::{Array, Object, Str, Value};
 use crate::walk::frame::FrameHandle;
 
@@ -45,8 +44,8 @@ pub(crate) struct PauseRecord {
     pub(crate) dispatchers: IndexMap<Str, Str>,
     pub(crate) fans: IndexMap<Str, FanOutMemory>,
     pub(crate) top: Option<TopFrames>,
-    /// The context of its pause event; absent for questions of an earlier leg.
-    pub(crate) told: Option<Box<TraversalContext>>,
+    /// This leg told it; false for questions of an earlier leg.
+    pub(crate) told: bool,
 }
 
 impl PauseRecord {
@@ -64,7 +63,7 @@ impl PauseRecord {
             dispatchers: IndexMap::new(),
             fans: IndexMap::new(),
             top: Some(TopFrames { at: frame.no(), at_index: frame.index, owner: None }),
-            told: None,
+            told: false,
         }
     }
 

@@ -67,7 +67,9 @@ impl<S: Default + Clone> PerRun<S> {
     pub(super) fn with<R>(&self, run: &RunId, work: impl FnOnce(&mut S) -> R) -> R {
         let slot = {
             let mut runs = lock(&self.runs);
-            match runs.get(run) {
+            // Most often it is the newest run, which needs no search.
+            let newest = runs.last().filter(|(known, _)| *known == run).map(|(_, slot)| slot);
+            match newest.or_else(|| runs.get(run)) {
                 Some(slot) => Arc::clone(slot),
                 None => Arc::clone(runs.entry(run.clone()).or_default()),
             }

@@ -9,7 +9,7 @@ use crate::decide::ReadState;
 use crate::error::ScopeError;
 use crate::observe::{Hook, ReadEvent};
 use crate::state::{Path, RUNS_KEY, StateKey, Untracked};
-use crate::value::{Object, Str, Value};
+use crate::value::{Object, Str, Value, names};
 use crate::walk::shared::lock;
 
 impl Scope {
@@ -56,7 +56,7 @@ impl Scope {
         let value = self.0.staged(|staging, live| staging.read(live, key));
         self.0.tell(Hook::Read, || {
             let (value, redacted) = self.0.served(key, value.as_ref());
-            ReadEvent { key: Some(key.into()), value, redacted }.into()
+            ReadEvent { key: Some(names::shared(key)), value, redacted }.into()
         });
         Ok(value)
     }

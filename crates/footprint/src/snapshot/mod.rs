@@ -14,7 +14,7 @@
 
 mod log;
 mod read;
-mod read_tree;
+pub(crate) mod read_tree;
 mod record;
 mod recorder;
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::read::keep;
 use super::{ExecutionTree, FrameRecord, NodeId};
 use crate::ids::{ParsedAddress, RuntimeStageId};
 use crate::json::{JsonError, JsonReader, TokenKind};
-use crate::value::{Str, Value};
+use crate::value::Value;
 
 enum Open {
     Frame(NodeId),
@@ -12,9 +12,9 @@ enum Open {
 }
 
 /// Reads a tree whose root object comes next.
-pub(super) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, JsonError> {
-    let mut tree = ExecutionTree::new();
-    let mut open = vec![Open::Frame(begin(json, &mut tree)?)];
+pub(crate) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, JsonError> {
+    let mut frames = Vec::new();
+    let mut open = vec![Open::Frame(begin(json, &mut frames)?)];
     while let Some(top) = open.last() {
         match *top {
             Open::Frame(id) => match json.next_key()? {
@@ -23,8 +23,8 @@ pub(super) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, Json
                 }
                 Some(key) => match (&*key, json.peek()?) {
                     ("next", TokenKind::Object) => {
-                        let next = begin(json, &mut tree)?;
-                        if let Some(frame) = tree.get_mut(id) {
+                        let next = begin(json, &mut frames)?;
+                        if let Some(frame) = frames.get_mut(id.0 as usize) {
                             frame.next = Some(next);
                         }
                         open.push(Open::Frame(next));
@@ -33,9 +33,16 @@ pub(super) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, Json
                         json.begin_array()?;
                         open.push(Open::Children(id));
                     }
+                    // What pointers stand for is counted where whole values are read.
+                    (_, TokenKind::String) if !json.follows_pointers() => {
+                        let text = json.read_string()?;
+                        if let Some(frame) = frames.get_mut(id.0 as usize) {
+                            text_field(json, frame, &key, &text);
+                        }
+                    }
                     _ => {
                         let value = json.read_value()?;
-                        if let Some(frame) = tree.get_mut(id) {
+                        if let Some(frame) = frames.get_mut(id.0 as usize) {
                             field(json, frame, &key, value);
                         }
                     }
@@ -45,8 +52,8 @@ pub(super) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, Json
                 if !json.next_item()? {
                     open.pop();
                 } else if json.peek()? == TokenKind::Object {
-                    let child = begin(json, &mut tree)?;
-                    if let Some(frame) = tree.get_mut(id) {
+                    let child = begin(json, &mut frames)?;
+                    if let Some(frame) = frames.get_mut(id.0 as usize) {
                         frame.children.push(child);
                     }
                     open.push(Open::Frame(child));
@@ -56,28 +63,38 @@ pub(super) fn read_tree(json: &mut JsonReader<'_>) -> Result<ExecutionTree, Json
             }
         }
     }
-    Ok(tree)
+    Ok(frames.into_iter().collect())
 }
 
-fn begin(json: &mut JsonReader<'_>, tree: &mut ExecutionTree) -> Result<NodeId, JsonError> {
+fn begin(json: &mut JsonReader<'_>, frames: &mut Vec<FrameRecord>) -> Result<NodeId, JsonError> {
     json.begin_object()?;
     let empty = json.share_key("");
-    Ok(tree.push(FrameRecord::new(empty.clone(), empty, RuntimeStageId::parse(""))))
+    let id = NodeId(u32::try_from(frames.len()).unwrap_or(u32::MAX));
+    frames.push(FrameRecord::new(empty.clone(), empty.clone(), RuntimeStageId::without_index(empty)));
+    Ok(id)
+}
+
+fn text_field(json: &mut JsonReader<'_>, frame: &mut FrameRecord, key: &str, text: &str) {
+    match key {
+        "id" => frame.id = json.share_key(text),
+        "name" => frame.name = json.share_key(text),
+        "runtimeStageId" => frame.runtime_stage_id = address(json, text),
+        "description" => frame.description = Some(text.into()),
+        "subflowId" => frame.subflow_id = Some(json.share_key(text)),
+        _ => keep(&mut frame.extra, key, Value::from(text)),
+    }
 }
 
 fn field(json: &mut JsonReader<'_>, frame: &mut FrameRecord, key: &str, value: Value) {
     match (key, value) {
-        ("id", Value::String(text)) => frame.id = json.share_key(&text),
-        ("name", Value::String(text)) => frame.name = json.share_key(&text),
-        ("runtimeStageId", Value::String(text)) => frame.runtime_stage_id = address(json, &text),
+        ("description", Value::String(text)) => frame.description = Some(text),
+        (_, Value::String(text)) => text_field(json, frame, key, &text),
         ("isDecider", Value::Bool(flag)) => frame.is_decider = flag,
         ("isFork", Value::Bool(flag)) => frame.is_fork = flag,
         ("logs", Value::Object(bag)) => frame.logs = bag,
         ("errors", Value::Object(bag)) => frame.errors = bag,
         ("metrics", Value::Object(bag)) => frame.metrics = bag,
         ("evals", Value::Object(bag)) => frame.evals = bag,
-        ("description", Value::String(text)) => frame.description = Some(text),
-        ("subflowId", Value::String(text)) => frame.subflow_id = Some(json.share_key(&text)),
         ("stageReads", Value::Object(reads)) => frame.stage_reads = Some(reads),
         ("stageWrites", Value::Object(writes)) => frame.stage_writes = Some(writes),
         ("flowMessages", Value::Array(messages)) => {
@@ -88,7 +105,7 @@ fn field(json: &mut JsonReader<'_>, frame: &mut FrameRecord, key: &str, value: V
 }
 
 /// An address whose stage id shares its text with the other visits of the stage.
-fn address(json: &mut JsonReader<'_>, text: &Str) -> RuntimeStageId {
+fn address(json: &mut JsonReader<'_>, text: &str) -> RuntimeStageId {
     let parsed = ParsedAddress::of(text);
     match parsed.index {
         Some(index) => RuntimeStageId::new(json.share_key(parsed.stage_id), index),

@@ -73,6 +73,13 @@ impl FrameRecord {
     }
 }
 
+impl FromIterator<FrameRecord> for ExecutionTree {
+    /// The frames in creation order, linked already; the first one is the root.
+    fn from_iter<I: IntoIterator<Item = FrameRecord>>(frames: I) -> Self {
+        Self { frames: Arc::new(frames.into_iter().map(Arc::new).collect()) }
+    }
+}
+
 /// The frames of one level. Everything is shared: cloning costs one reference count, and the first change after it one pointer per frame.
 /// Dropping, comparing and printing never recurse.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,8 +1,10 @@
 //! Entries in order, many per step (OBS-66…70).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::hash::Hash;
 use std::ops::Range;
+
+use foldhash::HashMap;
 
 /// An entry that may belong to a step; one that does not is a marker.
 pub trait HasStep {
@@ -17,8 +19,34 @@ pub type Visible<'a, K> = &'a dyn Fn(&K) -> bool;
 
 #[derive(Clone, Debug)]
 struct StepIndex {
-    positions: VecDeque<usize>,
+    /// The positions of a step that nobody interrupts, which is most of them.
+    run: Range<usize>,
+    /// Positions after the first interruption.
+    scattered: VecDeque<usize>,
     range: Range<usize>,
+}
+
+impl StepIndex {
+    fn push(&mut self, at: usize) {
+        if self.scattered.is_empty() && self.run.end == at {
+            self.run.end += 1;
+        } else {
+            self.scattered.push_back(at);
+        }
+        self.range.end = at + 1;
+    }
+
+    /// Forgets the first position; the one that is first then.
+    fn pop(&mut self) -> Option<usize> {
+        if self.run.next().is_none() {
+            self.scattered.pop_front();
+        }
+        self.positions().next()
+    }
+
+    fn positions(&self) -> impl Iterator<Item = usize> {
+        self.run.clone().chain(self.scattered.iter().copied())
+    }
 }
 
 /// Entries in insertion order with O(1) access by step. Each entry is stored once and addressed by position.
@@ -48,7 +76,7 @@ pub struct SequenceStore<T: HasStep> {
 
 impl<T: HasStep> Default for SequenceStore<T> {
     fn default() -> Self {
-        Self { entries: VecDeque::new(), base: 0, cap: None, steps: HashMap::new(), last_step: None }
+        Self { entries: VecDeque::new(), base: 0, cap: None, steps: HashMap::default(), last_step: None }
     }
 }
 
@@ -71,12 +99,15 @@ impl<T: HasStep> SequenceStore<T> {
         let at = self.base + self.entries.len();
         match entry.step() {
             Some(step) => {
-                let index = self
-                    .steps
-                    .entry(step.clone())
-                    .or_insert_with(|| StepIndex { positions: VecDeque::new(), range: at..at });
-                index.positions.push_back(at);
-                index.range.end = at + 1;
+                match self.steps.get_mut(step) {
+                    Some(index) => index.push(at),
+                    None => {
+                        let whole = at..at + 1;
+                        let index =
+                            StepIndex { run: whole.clone(), scattered: VecDeque::new(), range: whole };
+                        self.steps.insert(step.clone(), index);
+                    }
+                }
                 if self.last_step.as_ref() != Some(step) {
                     self.last_step = Some(step.clone());
                 }
@@ -95,9 +126,8 @@ impl<T: HasStep> SequenceStore<T> {
         self.base += 1;
         let Some(step) = oldest.step() else { return };
         let Some(index) = self.steps.get_mut(step) else { return };
-        index.positions.pop_front();
-        match index.positions.front() {
-            Some(first) => index.range.start = *first,
+        match index.pop() {
+            Some(first) => index.range.start = first,
             None => {
                 self.steps.remove(step);
                 self.last_step.take_if(|last| last == step);
@@ -132,7 +162,7 @@ impl<T: HasStep> SequenceStore<T> {
 
     /// The entries of one step, in order. Exact, unlike [`SequenceStore::range`].
     pub fn by_step(&self, step: &T::Step) -> impl Iterator<Item = &T> {
-        self.steps.get(step).into_iter().flat_map(|i| &i.positions).filter_map(|at| self.get(*at))
+        self.steps.get(step).into_iter().flat_map(StepIndex::positions).filter_map(|at| self.get(at))
     }
 
     /// Number of distinct steps.

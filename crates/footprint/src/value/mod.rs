@@ -28,7 +28,7 @@ mod de;
 mod equal;
 mod handoff;
 mod macros;
-mod names;
+pub(crate) mod names;
 mod number;
 mod object;
 mod pvec;

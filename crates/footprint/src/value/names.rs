@@ -18,9 +18,14 @@ thread_local! {
     static NAMES: RefCell<Vec<Option<Str>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Whether a text is taken for a name.
+pub(crate) fn is_short(name: &str) -> bool {
+    name.len() <= LONGEST
+}
+
 /// Shared text of a name, the same one as before if this thread still has it.
-pub(super) fn shared(name: &str) -> Str {
-    if name.len() > LONGEST {
+pub(crate) fn shared(name: &str) -> Str {
+    if !is_short(name) {
         return name.into();
     }
     NAMES.try_with(|names| kept(&mut names.borrow_mut(), name)).unwrap_or_else(|_| name.into())

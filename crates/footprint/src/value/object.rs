@@ -354,8 +354,9 @@ fn flat_position(keys: &[Str], key: &str) -> Option<usize> {
 
 impl<K: IntoKey> FromIterator<(K, Value)> for Object {
     fn from_iter<I: IntoIterator<Item = (K, Value)>>(entries: I) -> Self {
-        let (mut keys, mut values) = (shapes::none(), FlatValues::new());
         let mut entries = entries.into_iter();
+        let room = entries.size_hint().0.min(FLAT);
+        let (mut keys, mut values) = (shapes::none(), FlatValues::with_capacity(room));
         for (key, value) in entries.by_ref() {
             match flat_position(&keys, key.as_ref()) {
                 Some(at) => {

@@ -22,10 +22,10 @@ use super::tree::{Link, LiveFrame, NONE, OwnName, Tracked, shown_name};
 use crate::chart::{NodeIdx, SiteIds};
 use crate::error::{ScopeError, StructuredError};
 use crate::ids::{ExecutionIndex, RuntimeStageId};
-use crate::observe::{At, Hook, NamespaceId, Payload, ResumedFrom, TraversalContext, WriteEvent, WriteOp};
+use crate::observe::{At, EventPlace, Hook, Payload, ResumedFrom, TraversalContext, WriteEvent, WriteOp};
 use crate::state::{MapperRead, Path, StagedOp, Staging};
 use crate::stream::OpenStream;
-use crate::value::{Object, Str, Value};
+use crate::value::{Object, Str, Value, names};
 
 pub(crate) use notes::Bag;
 
@@ -68,12 +68,6 @@ pub(super) struct GhostOf<'a> {
     pub(super) no: u32,
 }
 
-/// The context of a visit's events, made when the first one is wanted.
-struct StepContext {
-    traversal: TraversalContext,
-    namespace: NamespaceId,
-}
-
 /// A live visit.
 pub(crate) struct FrameHandle {
     pub(crate) run: Arc<RunShared>,
@@ -93,7 +87,8 @@ pub(crate) struct FrameHandle {
     is_mount: bool,
     flags: AtomicU8,
     sealed: AtomicBool,
-    context: OnceLock<Box<StepContext>>,
+    /// Where its events happen, made when the first one is wanted.
+    place: OnceLock<Arc<EventPlace>>,
     state: Mutex<FrameState>,
 }
 
@@ -161,7 +156,7 @@ impl FrameHandle {
             is_mount: opening.is_mount,
             flags: AtomicU8::new(0),
             sealed: AtomicBool::new(false),
-            context: OnceLock::new(),
+            place: OnceLock::new(),
             state: Mutex::new(FrameState { staging, ..FrameState::default() }),
         })
     }
@@ -185,7 +180,7 @@ impl FrameHandle {
             is_mount: false,
             flags: AtomicU8::new(0),
             sealed: AtomicBool::new(true),
-            context: OnceLock::new(),
+            place: OnceLock::new(),
             state: Mutex::new(FrameState { committed: true, ..FrameState::default() }),
         })
     }
@@ -236,10 +231,14 @@ impl FrameHandle {
         if self.no == NONE { Link::Tail } else { Link::Under(self.no) }
     }
 
-    fn context(&self) -> &StepContext {
-        self.context.get_or_init(|| {
+    fn place(&self) -> &Arc<EventPlace> {
+        self.place.get_or_init(|| {
             let address = self.address();
-            let path = address.subflow_path().map(Str::from);
+            let path = match &self.own {
+                // The ids of a site all begin with its path.
+                None => Some(&self.ids.path).filter(|path| !path.is_empty()).cloned(),
+                Some(_) => address.subflow_path().map(Str::from),
+            };
             let depth = address.depth();
             let (parent_id, parent_address) = match &self.parent {
                 None => (None, None),
@@ -255,7 +254,9 @@ impl FrameHandle {
             };
             let namespace =
                 self.ns.as_ref().map_or_else(|| self.run.root_namespace.clone(), |ns| ns.id().clone());
-            Box::new(StepContext {
+            Arc::new(EventPlace {
+                run_id: self.run.run_id.clone(),
+                leg: self.run.leg.clone(),
                 traversal: TraversalContext {
                     run_id: self.run.run_id.clone(),
                     stage_id: self.id().clone(),
@@ -271,6 +272,7 @@ impl FrameHandle {
                     resumed_from: None,
                 },
                 namespace,
+                log: Arc::clone(self.level.log_address()),
             })
         })
     }
@@ -292,20 +294,15 @@ impl FrameHandle {
 
     #[cold]
     fn tell_wanted(&self, payload: Payload) {
-        let context = self.context();
-        self.run.observers.emit(self.at(&context.traversal, &context.namespace), payload);
+        self.run.observers.emit(self.at(self.place()), payload);
     }
 
-    fn at<'a>(&'a self, traversal: &'a TraversalContext, namespace: &'a NamespaceId) -> At<'a> {
+    fn at<'a>(&'a self, place: &'a Arc<EventPlace>) -> At<'a> {
         At {
-            run_id: &self.run.run_id,
-            leg: &self.run.leg,
-            traversal,
-            namespace,
+            place,
             root_commits: self.run.root.commit_count(),
             log_commits: self.level.commit_count(),
             clock: &*self.run.clock,
-            log: self.level.log_address(),
         }
     }
 
@@ -318,14 +315,9 @@ impl FrameHandle {
         if !self.is_wanted(hook) {
             return;
         }
-        let context = self.context();
-        let traversal = TraversalContext { resumed_from: from, ..context.traversal.clone() };
-        self.run.observers.emit(self.at(&traversal, &context.namespace), build());
-    }
-
-    /// The context of this visit, for events that are told later.
-    pub(super) fn traversal(&self) -> TraversalContext {
-        self.context().traversal.clone()
+        let mut place = EventPlace::clone(self.place());
+        place.traversal.resumed_from = from;
+        self.run.observers.emit(self.at(&Arc::new(place)), build());
     }
 
     // ---- state -----------------------------------------------------------------------------------
@@ -376,7 +368,7 @@ impl FrameHandle {
     pub(crate) fn tell_write(&self, key: &str, value: Option<&Value>, operation: WriteOp) {
         self.tell(Hook::Write, || {
             let (value, redacted) = self.served(key, value);
-            WriteEvent { key: key.into(), value, operation, redacted }.into()
+            WriteEvent { key: names::shared(key), value, operation, redacted }.into()
         });
     }
 

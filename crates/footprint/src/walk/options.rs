@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -113,6 +113,10 @@ pub struct RunOptions {
     pub(crate) refused: Option<OptionsError>,
 }
 
+/// What options begin with; made once, as most runs keep them.
+static CLOCK: LazyLock<Arc<dyn Clock>> = LazyLock::new(|| Arc::new(SystemClock::new()));
+static RUN_IDS: LazyLock<Arc<dyn RunIdSource>> = LazyLock::new(|| Arc::new(DefaultRunIds));
+
 impl Default for RunOptions {
     fn default() -> Self {
         Self {
@@ -137,8 +141,8 @@ impl Default for RunOptions {
             throttle: None,
             detacher: None,
             diagnostics: Diagnostics::Off,
-            clock: Arc::new(SystemClock::new()),
-            run_ids: Arc::new(DefaultRunIds),
+            clock: CLOCK.clone(),
+            run_ids: RUN_IDS.clone(),
             label: None,
             narrative: false,
             refused: None,

@@ -54,7 +54,7 @@ impl Driver {
             .into()
         });
         record.invoker = strand.cursor.invoker.clone();
-        record.told = Some(Box::new(frame.traversal()));
+        record.told = true;
         strand.now = Now::Ended(End::Paused(vec![record]));
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ use super::level::Level;
 use super::options::{OptionsError, RunOptions};
 use super::resume::Reentry;
 use super::setup::{observers_of, policy_of, root_level};
-use super::shared::{RunRecord, RunShared, StopCell, boundary_context};
+use super::shared::{RunRecord, RunShared, StopCell};
 use super::strand::{Cursor, End, Now, Place, Strand};
 use super::tree::{Link, NONE};
 use super::visit::{drop_guarded, guarded};
@@ -32,7 +32,7 @@ use crate::pause::{PauseRecord, Resolved};
 use crate::report::{Outcome, PausedRun, RunReport};
 use crate::scope::StateView;
 use crate::state::RunPolicy;
-use crate::value::{TypedViews, Value};
+use crate::value::{TypedViews, Value, names};
 
 impl Chart {
     /// Makes a run of this chart. Nothing happens until it is awaited.
@@ -128,7 +128,7 @@ impl Run {
         }
         let token: Option<CancellationToken> = options.cancel.clone().or_else(|| options.env.cancel.clone());
         let shared = Arc::new(RunShared {
-            boundary: boundary_context(&run_id),
+            boundary: OnceLock::new(),
             run_id,
             leg: start.leg,
             label: options.label.clone(),
@@ -143,8 +143,8 @@ impl Run {
             stream: options.stream.clone(),
             root: Arc::clone(&start.root),
             record: start.record,
-            root_namespace: crate::observe::NamespaceId("".into()),
-            runs_key: crate::state::RUNS_KEY.into(),
+            root_namespace: crate::observe::NamespaceId(names::shared("")),
+            runs_key: names::shared(crate::state::RUNS_KEY),
             stop: StopCell::default(),
             closed: AtomicBool::new(false),
             warnings: Warnings::new(options.diagnostics),
@@ -256,7 +256,7 @@ impl Run {
     /// The run pauses on its first question.
     fn paused(&self, driver: Option<&Driver>, asking: Vec<PauseRecord>) -> Outcome {
         if let Some(first) = asking.first()
-            && first.told.is_none()
+            && !first.told
         {
             self.ask_again(first);
         }
@@ -364,16 +364,8 @@ fn tell_boundary(shared: &RunShared, hook: Hook, build: impl FnOnce() -> Payload
         return;
     }
     let commits = shared.root.commit_count();
-    let at = At {
-        run_id: &shared.run_id,
-        leg: &shared.leg,
-        traversal: &shared.boundary,
-        namespace: &shared.root_namespace,
-        root_commits: commits,
-        log_commits: commits,
-        clock: &*shared.clock,
-        log: shared.root.log_address(),
-    };
+    let at =
+        At { place: shared.boundary(), root_commits: commits, log_commits: commits, clock: &*shared.clock };
     shared.observers.emit(at, build());
 }
 

@@ -2,7 +2,7 @@
 //! cells that change while it runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::detach::Detacher;
 use crate::env::{Env, Extensions};
 use crate::error::{RunError, StructuredError};
 use crate::ids::{RunId, RunIdSource, RuntimeStageId};
-use crate::observe::{LegKind, NamespaceId, Observers, TraversalContext};
+use crate::observe::{EventPlace, LegKind, NamespaceId, Observers, TraversalContext};
 use crate::snapshot::Snapshot;
 use crate::state::{Marks, Path, Redaction, RedactionPolicy, RedactionReport, RunPolicy};
 use crate::stream::StreamHandler;
@@ -42,7 +42,7 @@ pub(crate) struct RunShared {
     pub(crate) root: Arc<Level>,
     pub(crate) record: Arc<RunRecord>,
     /// Context of the run-boundary events.
-    pub(crate) boundary: TraversalContext,
+    pub(crate) boundary: OnceLock<Arc<EventPlace>>,
     pub(crate) root_namespace: NamespaceId,
     pub(crate) runs_key: Str,
     pub(crate) stop: StopCell,
@@ -177,13 +177,17 @@ impl RunShared {
             out.subflow_results.insert(mounted.id.clone(), Arc::clone(&result));
             out.subflow_results.insert(mounted.address().to_string().into(), result);
         }
-        if !with_observers {
-            return out;
+        if with_observers {
+            self.add_observers(&mut out);
         }
+        out
+    }
+
+    /// Adds what observers have to show.
+    pub(crate) fn add_observers(&self, out: &mut Snapshot) {
         out.recorders = self.observers.rows(&self.run_id);
         out.observer_stats = self.observers.stats();
         out.recorder_failures = self.observers.failures();
-        out
     }
 
     /// A level's state, real or as its mirror has it. Marks without a policy keep no mirror; it is made then.
@@ -266,28 +270,36 @@ impl RunShared {
         self.closed.store(true, Ordering::Release);
     }
 
+    /// The synthetic place of run-boundary events.
+    pub(crate) fn boundary(&self) -> &Arc<EventPlace> {
+        self.boundary.get_or_init(|| {
+            let address = RuntimeStageId::root();
+            Arc::new(EventPlace {
+                run_id: self.run_id.clone(),
+                leg: self.leg.clone(),
+                traversal: TraversalContext {
+                    run_id: self.run_id.clone(),
+                    stage_id: address.stage_shared().clone(),
+                    stage_name: address.stage_shared().clone(),
+                    runtime_stage_id: address,
+                    parent_stage_id: None,
+                    parent_runtime_stage_id: None,
+                    subflow_id: None,
+                    subflow_path: None,
+                    depth: 0,
+                    loop_iteration: None,
+                    fork_branch: None,
+                    resumed_from: None,
+                },
+                namespace: self.root_namespace.clone(),
+                log: Arc::clone(self.root.log_address()),
+            })
+        })
+    }
+
     /// Unix milliseconds.
     pub(crate) fn now(&self) -> u64 {
         self.clock.now_ms()
-    }
-}
-
-/// The synthetic context of run-boundary events.
-pub(crate) fn boundary_context(run_id: &RunId) -> TraversalContext {
-    let address = RuntimeStageId::root();
-    TraversalContext {
-        run_id: run_id.clone(),
-        stage_id: address.stage_shared().clone(),
-        stage_name: address.stage_shared().clone(),
-        runtime_stage_id: address,
-        parent_stage_id: None,
-        parent_runtime_stage_id: None,
-        subflow_id: None,
-        subflow_path: None,
-        depth: 0,
-        loop_iteration: None,
-        fork_branch: None,
-        resumed_from: None,
     }
 }
 

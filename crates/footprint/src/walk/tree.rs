@@ -5,11 +5,13 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::chart::{Chart, NodeIdx, SiteIds};
 use crate::ids::{ExecutionIndex, RuntimeStageId};
 use crate::snapshot::{ExecutionTree, FrameRecord, NodeId};
 use crate::value::summary::Marker;
-use crate::value::{Array, Object, Str, Value};
+use crate::value::{Array, Object, Str, Value, names};
 
 /// No frame.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -88,7 +90,8 @@ pub(crate) struct FrameExtra {
     pub(crate) errors: Object,
     pub(crate) metrics: Object,
     pub(crate) evals: Object,
-    pub(crate) messages: Vec<Message>,
+    /// A mount has two, one when it is entered and one when it is left.
+    pub(crate) messages: SmallVec<[Message; 2]>,
     pub(crate) children: Vec<u32>,
     pub(crate) own: Option<OwnName>,
 }
@@ -262,11 +265,7 @@ impl LiveTree {
 
     /// The snapshot's form; `chart` and `ids` are the level's own.
     pub(crate) fn to_tree(&self, chart: &Chart, ids: &Arc<SiteIds>) -> ExecutionTree {
-        let mut tree = ExecutionTree::new();
-        for frame in self.chunks.iter().flatten() {
-            tree.push(frame.record(chart, ids));
-        }
-        tree
+        self.chunks.iter().flatten().map(|frame| frame.record(chart, ids)).collect()
     }
 }
 
@@ -364,7 +363,7 @@ fn message(
     more: impl FnOnce(&mut Object),
 ) -> Value {
     let mut out = Object::new();
-    out.insert("type", Value::from(kind));
+    out.insert("type", Value::from(names::shared(kind)));
     out.insert("description", Value::from(text));
     if let Some(target) = target {
         out.insert("targetStage", target);

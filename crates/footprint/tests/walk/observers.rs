@@ -65,7 +65,7 @@ async fn traversal() {
     nested_chart().run(RunOptions::new().observe(kept.clone())).await;
     let of = |id: &str| -> TraversalContext {
         let events = kept.0.lock().unwrap();
-        (*events.iter().find(|e| &*e.cx.traversal.stage_id == id).unwrap().cx.traversal).clone()
+        events.iter().find(|e| &*e.cx.traversal.stage_id == id).unwrap().cx.traversal.clone()
     };
     let parent = |cx: &TraversalContext| cx.parent_runtime_stage_id.as_ref().map(ToString::to_string);
     assert_eq!(parent(&of("a")), None);

@@ -140,7 +140,7 @@ fn prefixed_ids_are_interned_once_per_site() {
         assert_eq!(lowest.id(NodeIdx::ROOT).as_str(), format!("{path}/sf-leaf/leaf"));
         assert_eq!(&**lowest.name(NodeIdx::ROOT), format!("{path}/sf-leaf/Leaf"));
         // A lazy or generated mount of the same chart at the same path.
-        let resolved = SiteIds::build(&format!("{path}/sf-leaf"), chart);
+        let resolved = SiteIds::build(&format!("{path}/sf-leaf").into(), chart);
         assert_eq!(resolved.id(NodeIdx::ROOT), lowest.id(NodeIdx::ROOT));
         assert_eq!(resolved.name(NodeIdx::ROOT), lowest.name(NodeIdx::ROOT));
         let again = below.eager_mount(&mid, NodeIdx::ROOT).unwrap().1;

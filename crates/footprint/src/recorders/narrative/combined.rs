@@ -1,12 +1,14 @@
 //! The recorder behind the combined narrative.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use foldhash::HashMap;
+
 use super::render::*;
+use super::row::{Row, Said, Words};
 use super::{NarrativeEntry, NarrativeQuery, NarrativeType, text};
 use crate::ids::{RunId, RuntimeStageId};
 use crate::observe::*;
@@ -61,23 +63,62 @@ pub(super) struct Step {
     pub(super) started: bool,
     pub(super) headed: bool,
     items: u32,
-    pub(super) buffered: Vec<NarrativeEntry>,
+    pub(super) buffered: Vec<Row>,
     pass: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Story {
-    pub(super) entries: SequenceStore<NarrativeEntry>,
+    pub(super) entries: SequenceStore<Row>,
     pub(super) steps: HashMap<RuntimeStageId, Step>,
     /// Headlines so far per flow (mount path, `""` at top); restarts when a mount is entered again.
     pub(super) headlines: HashMap<Str, u32>,
+    /// Room of a buffer that was told, for the next step that buffers.
+    spare: Vec<Row>,
 }
 
 impl Story {
+    pub(super) fn step(&mut self, id: &RuntimeStageId) -> &mut Step {
+        self.steps.entry(id.clone()).or_default()
+    }
+
+    /// Takes one more item of a step in; its number.
+    fn count(&mut self, cx: &EventCx<'_>) -> u32 {
+        let step = self.step(&cx.traversal.runtime_stage_id);
+        step.items += 1;
+        step.pass = cx.traversal.loop_iteration;
+        step.items
+    }
+
+    fn buffer(&mut self, row: Row) {
+        let spare = std::mem::take(&mut self.spare);
+        let step = self.step(row.id());
+        if step.buffered.capacity() == 0 {
+            step.buffered = spare;
+        }
+        step.buffered.push(row);
+    }
+
     /// Tells what a step has buffered.
     pub(super) fn flush(&mut self, id: &RuntimeStageId) {
-        let buffered = self.steps.get_mut(id).map(|s| std::mem::take(&mut s.buffered)).unwrap_or_default();
-        buffered.into_iter().for_each(|entry| self.entries.push(entry));
+        let Some(step) = self.steps.get_mut(id).filter(|step| !step.buffered.is_empty()) else { return };
+        let mut buffered = std::mem::take(&mut step.buffered);
+        buffered.drain(..).for_each(|row| self.entries.push(row));
+        self.spare = buffered;
+    }
+
+    /// The number of the next headline of a step's flow, and which pass of the step it heads.
+    fn headline(&mut self, id: &RuntimeStageId) -> (u32, Option<u64>) {
+        let flow = id.subflow_path().unwrap_or("");
+        let number = match self.headlines.get_mut(flow) {
+            Some(number) => number,
+            None => self.headlines.entry(flow.into()).or_default(),
+        };
+        *number += 1;
+        let number = *number;
+        let step = self.step(id);
+        step.headed = true;
+        (number, step.pass)
     }
 }
 
@@ -135,43 +176,42 @@ impl CombinedNarrative {
 
     /// All entries of the newest run.
     pub fn entries(&self) -> Vec<NarrativeEntry> {
-        self.look(None, |entries| entries.iter().cloned().collect())
+        self.look(None, |rows| self.told(rows.iter()))
     }
 
     /// All entries of one run.
     pub fn entries_of(&self, run: &RunId) -> Vec<NarrativeEntry> {
-        self.look(Some(run), |entries| entries.iter().cloned().collect())
+        self.look(Some(run), |rows| self.told(rows.iter()))
     }
 
     /// The entries of one step of the newest run.
     pub fn by_step(&self, step: &RuntimeStageId) -> Vec<NarrativeEntry> {
-        self.look(None, |entries| entries.by_step(step).cloned().collect())
+        self.look(None, |rows| self.told(rows.by_step(step)))
     }
 
     /// The entries of one subflow of the newest run; `""` is the root.
     pub fn by_subflow(&self, subflow: &str) -> Vec<NarrativeEntry> {
-        self.look(None, |entries| {
-            let own = |e: &&NarrativeEntry| e.subflow_id.as_deref().unwrap_or("") == subflow;
-            entries.iter().filter(own).cloned().collect()
+        self.look(None, |rows| {
+            let own = |row: &&Row| row.place.traversal.subflow_id.as_deref().unwrap_or("") == subflow;
+            self.told(rows.iter().filter(own))
         })
     }
 
     /// The entries of the visible steps of the newest run.
     pub fn up_to(&self, visible: impl Fn(&RuntimeStageId) -> bool) -> Vec<NarrativeEntry> {
-        self.look(None, |entries| entries.up_to(visible).into_iter().cloned().collect())
+        self.look(None, |rows| self.told(rows.up_to(visible)))
     }
 
     /// From–to positions per step of the newest run, for scrubbing.
     pub fn ranges(&self) -> Vec<(RuntimeStageId, std::ops::Range<usize>)> {
-        self.look(None, |entries| entries.ranges().map(|(step, range)| (step.clone(), range)).collect())
+        self.look(None, |rows| rows.ranges().map(|(step, range)| (step.clone(), range)).collect())
     }
 
     /// Searches the newest run; the first number is how many entries match in all.
     pub fn find(&self, query: &NarrativeQuery) -> (usize, Vec<NarrativeEntry>) {
-        self.look(None, |entries| {
-            let hits = query.find(entries.iter());
-            (hits.total, hits.entries.into_iter().map(|(_, e)| e.clone()).collect())
-        })
+        let entries = self.entries();
+        let hits = query.find(&entries);
+        (hits.total, hits.entries.into_iter().map(|(_, entry)| entry.clone()).collect())
     }
 
     /// Number of entries of the newest run.
@@ -189,12 +229,17 @@ impl CombinedNarrative {
         self.renderer_failures.load(Ordering::Relaxed)
     }
 
-    fn look<R: Default>(
-        &self,
-        run: Option<&RunId>,
-        look: impl FnOnce(&SequenceStore<NarrativeEntry>) -> R,
-    ) -> R {
+    fn look<R: Default>(&self, run: Option<&RunId>, look: impl FnOnce(&SequenceStore<Row>) -> R) -> R {
         self.runs.read(run, |story| look(&story.entries)).unwrap_or_default()
+    }
+
+    fn told<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> Vec<NarrativeEntry> {
+        rows.into_iter().map(|row| row.entry(&self.options)).collect()
+    }
+
+    /// Whether the words are the default ones. They can be found later then; foreign code is asked at once.
+    pub(super) fn is_plain(&self) -> bool {
+        self.options.renderer.is_none() && self.options.format_value.is_none()
     }
 
     /// The renderer's words, else the default ones; `None` drops the entry.
@@ -223,19 +268,13 @@ impl CombinedNarrative {
         })
     }
 
-    /// An entry addressed at the event's step.
-    pub(super) fn entry(cx: &EventCx<'_>, kind: NarrativeType, text: String) -> NarrativeEntry {
-        let step = cx.traversal;
-        NarrativeEntry {
-            stage_name: Some(step.stage_name.clone()),
-            stage_id: Some(step.stage_id.clone()),
-            runtime_stage_id: Some(step.runtime_stage_id.clone()),
-            subflow_id: step.subflow_id.clone(),
-            ..NarrativeEntry::new(kind, text)
-        }
+    /// Tells one entry now.
+    pub(super) fn push(&self, cx: &EventCx<'_>, kind: NarrativeType, said: Said) {
+        self.runs
+            .with(cx.run_id, |story| story.entries.push(Row { place: Arc::clone(cx.place), kind, said }));
     }
 
-    /// Tells one entry now.
+    /// Tells one entry now, if it has words.
     pub(super) fn tell(
         &self,
         cx: &EventCx<'_>,
@@ -244,7 +283,7 @@ impl CombinedNarrative {
         default: impl FnOnce() -> String,
     ) {
         if let Some(text) = self.words(custom, default) {
-            self.runs.with(cx.run_id, |story| story.entries.push(Self::entry(cx, kind, text)));
+            self.push(cx, kind, text.into());
         }
     }
 
@@ -253,22 +292,24 @@ impl CombinedNarrative {
         &self,
         cx: &EventCx<'_>,
         kind: NarrativeType,
-        finish: impl FnOnce(u32) -> Option<(String, Option<Str>, Option<Value>)>,
+        finish: impl FnOnce(u32) -> Option<Words>,
     ) {
-        let id = &cx.traversal.runtime_stage_id;
-        let number = self.runs.with(cx.run_id, |story| {
-            let step = story.steps.entry(id.clone()).or_default();
-            step.items += 1;
-            step.pass = cx.traversal.loop_iteration;
-            step.items
-        });
-        let Some((text, key, raw)) = finish(number) else { return };
-        let step_number = (kind == NarrativeType::Step).then_some(number);
-        let entry = NarrativeEntry { step_number, key, raw, ..Self::entry(cx, kind, text) };
-        self.runs.with(cx.run_id, |story| story.steps.entry(id.clone()).or_default().buffered.push(entry));
+        let number = self.runs.with(cx.run_id, |story| story.count(cx));
+        let Some(words) = finish(number) else { return };
+        let number = (kind == NarrativeType::Step).then_some(number);
+        let said = Said::Words(Box::new(Words { number, ..words }));
+        self.runs.with(cx.run_id, |story| story.buffer(Row { place: Arc::clone(cx.place), kind, said }));
     }
 
     pub(super) fn op(&self, cx: &EventCx<'_>, kind: OpKind, key: Option<&Str>, value: Option<&Value>) {
+        if self.is_plain() {
+            self.runs.with(cx.run_id, |story| {
+                let number = story.count(cx);
+                let said = Said::Op { kind, key: key.cloned(), value: value.cloned(), number };
+                story.buffer(Row { place: Arc::clone(cx.place), kind: NarrativeType::Step, said });
+            });
+            return;
+        }
         let shows_value = kind != OpKind::Delete;
         let summary = if shows_value { self.summary(value) } else { None };
         self.buffer(cx, NarrativeType::Step, |number| {
@@ -281,75 +322,67 @@ impl CombinedNarrative {
                 numbered: self.options.include_step_numbers,
             };
             let text = self.words(|r| r.render_op(cx, &facts), || text::op(&facts))?;
-            Some((text, key.cloned(), value.cloned()))
+            Some(Words { text, key: key.cloned(), raw: value.cloned(), ..Words::default() })
         });
     }
 
     /// The step of this event speaks: headline if it has none yet, then what was buffered.
-    pub(super) fn speak(&self, cx: &EventCx<'_>, description: Option<&str>) {
+    pub(super) fn speak(&self, cx: &EventCx<'_>, description: Option<&Str>) {
         let id = &cx.traversal.runtime_stage_id;
-        let headline = self.runs.with(cx.run_id, |story| {
-            let step = story.steps.entry(id.clone()).or_default();
+        let due = self.runs.with(cx.run_id, |story| {
+            let step = story.step(id);
             step.pass = cx.traversal.loop_iteration;
-            (!step.headed && (step.started || !step.buffered.is_empty()))
-                .then(|| Self::entry(cx, NarrativeType::Stage, String::new()))
+            !step.headed && (step.started || !step.buffered.is_empty())
         });
-        self.say_step(cx, id, headline, description);
+        self.say_step(cx, id, due.then_some(cx.place), description);
     }
 
-    /// Adds a headline (its words still to be found) and what the step has buffered.
+    /// Adds a headline, if one is due for this step, and what the step has buffered.
     fn say_step(
         &self,
         cx: &EventCx<'_>,
         id: &RuntimeStageId,
-        headline: Option<NarrativeEntry>,
-        description: Option<&str>,
+        due: Option<&Arc<EventPlace>>,
+        description: Option<&Str>,
     ) {
-        let headline = headline.and_then(|entry| {
-            let (number, pass) = self.runs.with(cx.run_id, |story| {
-                let number = story.headlines.entry(id.subflow_path().unwrap_or("").into()).or_default();
-                *number += 1;
-                let step = story.steps.entry(id.clone()).or_default();
-                step.headed = true;
-                (*number, step.pass)
-            });
-            let numbered = self.options.include_step_numbers;
-            let name = entry.stage_name.as_deref().unwrap_or_else(|| id.stage_id());
-            let facts = StageText { name, description, number, pass, numbered };
-            let text = self.words(|r| r.render_stage(cx, &facts), || text::stage(&facts))?;
-            Some(NarrativeEntry { text, ..entry })
+        let headline = due.and_then(|place| {
+            let (number, pass) = self.runs.with(cx.run_id, |story| story.headline(id));
+            let said = if self.is_plain() {
+                Said::Headline { description: description.cloned(), number, pass }
+            } else {
+                let numbered = self.options.include_step_numbers;
+                let description = description.map(|text| &**text);
+                let facts =
+                    StageText { name: &place.traversal.stage_name, description, number, pass, numbered };
+                self.words(|r| r.render_stage(cx, &facts), || text::stage(&facts))?.into()
+            };
+            Some(Row { place: Arc::clone(place), kind: NarrativeType::Stage, said })
         });
         self.runs.with(cx.run_id, |story| {
-            headline.into_iter().for_each(|entry| story.entries.push(entry));
+            headline.into_iter().for_each(|row| story.entries.push(row));
             story.flush(id);
         });
     }
 
     /// Nothing may stay buffered when a leg ends.
     pub(super) fn finish(&self, cx: &EventCx<'_>) {
-        let mut left: Vec<(RuntimeStageId, Option<NarrativeEntry>)> = self.runs.with(cx.run_id, |story| {
-            let talkative = story.steps.iter().filter(|(_, s)| !s.buffered.is_empty());
-            talkative.map(|(id, s)| (id.clone(), s.buffered.first().filter(|_| !s.headed).cloned())).collect()
+        let mut left: Vec<(Arc<EventPlace>, bool)> = self.runs.with(cx.run_id, |story| {
+            let talkative = story.steps.values().filter_map(|step| Some((step, step.buffered.first()?)));
+            talkative.map(|(step, first)| (Arc::clone(&first.place), !step.headed)).collect()
         });
-        left.sort_by_key(|(id, _)| id.index());
-        for (id, first) in left {
-            let headline = first.map(|f| NarrativeEntry {
-                stage_name: f.stage_name,
-                stage_id: f.stage_id,
-                runtime_stage_id: f.runtime_stage_id,
-                subflow_id: f.subflow_id,
-                ..NarrativeEntry::new(NarrativeType::Stage, String::new())
-            });
-            self.say_step(cx, &id, headline, None);
+        left.sort_by_key(|(place, _)| place.traversal.runtime_stage_id.index());
+        for (place, due) in left {
+            self.say_step(cx, &place.traversal.runtime_stage_id, due.then_some(&place), None);
         }
-        self.runs.with(cx.run_id, |story| story.steps.clear());
+        self.runs.with(cx.run_id, |story| {
+            story.steps = HashMap::default();
+            story.spare = Vec::new();
+        });
         self.runs.close(cx.run_id);
     }
 
     /// A mount speaks for itself: its own entry is its headline.
     pub(super) fn headed(&self, cx: &EventCx<'_>) {
-        self.runs.with(cx.run_id, |story| {
-            story.steps.entry(cx.traversal.runtime_stage_id.clone()).or_default().headed = true;
-        });
+        self.runs.with(cx.run_id, |story| story.step(&cx.traversal.runtime_stage_id).headed = true);
     }
 }

@@ -1,8 +1,11 @@
 //! What the combined narrative does at each hook.
 
+use std::sync::Arc;
+
 use super::combined::CombinedNarrative;
 use super::render::*;
-use super::{Direction, NarrativeEntry, NarrativeType, entries_to_value, text};
+use super::row::{Row, Said, Words};
+use super::{Direction, NarrativeType, text};
 use crate::ids::RunId;
 use crate::observe::*;
 use crate::snapshot::PreferredOperation;
@@ -62,7 +65,7 @@ impl Recorder for CombinedNarrative {
         self.buffer(cx, NarrativeType::Emit, |_| {
             let facts = EmitText { name: &e.name, summary: summary.as_deref(), payload: &e.payload };
             let text = self.words(|r| r.render_emit(cx, &facts), || text::emit(&facts))?;
-            Some((text, None, Some(e.payload.clone())))
+            Some(Words { text, raw: Some(e.payload.clone()), ..Words::default() })
         });
         Ok(())
     }
@@ -77,21 +80,19 @@ impl Recorder for CombinedNarrative {
                 delay_ms: e.delay_ms,
             };
             let text = self.words(|r| r.render_retry(cx, &facts), || text::retry(&facts))?;
-            Some((text, None, None))
+            Some(Words { text, ..Words::default() })
         });
         Ok(())
     }
 
     fn on_stage_start(&self, cx: &EventCx<'_>, _e: &StageStartEvent) -> HookResult {
-        self.runs.with(cx.run_id, |story| {
-            story.steps.entry(cx.traversal.runtime_stage_id.clone()).or_default().started = true;
-        });
+        self.runs.with(cx.run_id, |story| story.step(&cx.traversal.runtime_stage_id).started = true);
         Ok(())
     }
 
     fn on_stage_executed(&self, cx: &EventCx<'_>, e: &StageExecutedEvent) -> HookResult {
         if e.stage_type == StageType::Linear {
-            self.speak(cx, e.description.as_deref());
+            self.speak(cx, e.description.as_ref());
         }
         Ok(())
     }
@@ -108,7 +109,7 @@ impl Recorder for CombinedNarrative {
     }
 
     fn on_decision(&self, cx: &EventCx<'_>, e: &DecisionEvent) -> HookResult {
-        self.speak(cx, e.description.as_deref());
+        self.speak(cx, e.description.as_ref());
         let evidence = e.evidence.as_deref();
         let facts = DecisionText {
             decider: &e.decider,
@@ -148,15 +149,14 @@ impl Recorder for CombinedNarrative {
         let facts = SubflowText { name: &e.name, description: e.description.as_deref(), direction };
         let words = self.words(|r| r.render_subflow(cx, &facts), || text::subflow(&facts));
         let inputs = e.mapped_input.as_ref().and_then(Value::as_object);
-        let inputs: Vec<NarrativeEntry> = inputs
+        let inputs: Vec<Row> = inputs
             .iter()
             .flat_map(|inputs| inputs.iter())
             .filter_map(|(key, value)| self.mapped_input(cx, key, value))
             .collect();
         self.runs.with(cx.run_id, |story| {
             if let Some(text) = words {
-                let entry = Self::entry(cx, NarrativeType::Subflow, text);
-                story.entries.push(NarrativeEntry { direction: Some(direction), ..entry });
+                story.entries.push(passage(cx, text, direction));
             }
             inputs.into_iter().for_each(|input| story.entries.push(input));
             story.flush(&cx.traversal.runtime_stage_id);
@@ -171,14 +171,18 @@ impl Recorder for CombinedNarrative {
         self.runs.with(cx.run_id, |story| {
             story.flush(&cx.traversal.runtime_stage_id);
             if let Some(text) = words {
-                let entry = Self::entry(cx, NarrativeType::Subflow, text);
-                story.entries.push(NarrativeEntry { direction: Some(direction), ..entry });
+                story.entries.push(passage(cx, text, direction));
             }
         });
         Ok(())
     }
 
     fn on_loop(&self, cx: &EventCx<'_>, e: &LoopEvent) -> HookResult {
+        if self.is_plain() {
+            let (target, description) = (e.target.clone(), e.description.clone());
+            self.push(cx, NarrativeType::Loop, Said::Loop { target, description, iteration: e.iteration });
+            return Ok(());
+        }
         let description = e.description.as_deref();
         let facts = LoopText { target: &e.target, description, iteration: e.iteration };
         self.tell(cx, NarrativeType::Loop, |r| r.render_loop(cx, &facts), || text::back_edge(&facts));
@@ -227,7 +231,10 @@ impl Recorder for CombinedNarrative {
     }
 
     fn snapshot(&self, run: &RunId) -> Option<RecorderBundle> {
-        let data = self.runs.read(Some(run), |story| entries_to_value(story.entries.iter()))?;
+        let data = self.runs.read(Some(run), |story| {
+            let rows = story.entries.iter();
+            Value::Array(rows.map(|row| row.entry(&self.options).to_value()).collect())
+        })?;
         let mut meta = self.runs.meta(run).unwrap_or_default();
         if self.renderer_failures() > 0 {
             meta.insert("rendererFailures", Value::from(self.renderer_failures()));
@@ -243,7 +250,7 @@ impl Recorder for CombinedNarrative {
 }
 
 impl CombinedNarrative {
-    fn mapped_input(&self, cx: &EventCx<'_>, key: &Str, value: &Value) -> Option<NarrativeEntry> {
+    fn mapped_input(&self, cx: &EventCx<'_>, key: &Str, value: &Value) -> Option<Row> {
         let summary = self.summary(Some(value));
         let facts = OpText {
             kind: OpKind::Input,
@@ -254,7 +261,14 @@ impl CombinedNarrative {
             numbered: self.options.include_step_numbers,
         };
         let text = self.words(|r| r.render_op(cx, &facts), || text::op(&facts))?;
-        let entry = Self::entry(cx, NarrativeType::Step, text);
-        Some(NarrativeEntry { key: Some(key.clone()), raw: Some(value.clone()), ..entry })
+        let words = Words { text, key: Some(key.clone()), raw: Some(value.clone()), ..Words::default() };
+        let said = Said::Words(Box::new(words));
+        Some(Row { place: Arc::clone(cx.place), kind: NarrativeType::Step, said })
     }
+}
+
+/// A subflow is entered or left.
+fn passage(cx: &EventCx<'_>, text: String, direction: Direction) -> Row {
+    let said = Said::Words(Box::new(Words { text, direction: Some(direction), ..Words::default() }));
+    Row { place: Arc::clone(cx.place), kind: NarrativeType::Subflow, said }
 }

@@ -7,6 +7,7 @@ mod entry;
 mod hooks;
 mod query;
 mod render;
+mod row;
 pub(super) mod text;
 
 pub use combined::{CombinedNarrative, NarrativeOptions, ValueFormat};

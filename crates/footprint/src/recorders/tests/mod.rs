@@ -81,10 +81,10 @@ impl<'a> Player<'a> {
     /// Fires an event and returns what failed.
     pub(super) fn fire(&self, at: &At, payload: impl Into<Payload>) -> Vec<String> {
         self.seq.set(self.seq.get() + 1);
-        let cx = OwnedCx {
+        let place = EventPlace {
             run_id: self.run.clone(),
             leg: LegKind::Fresh,
-            traversal: Arc::new(TraversalContext {
+            traversal: TraversalContext {
                 run_id: self.run.clone(),
                 stage_id: at.id.stage_shared().clone(),
                 runtime_stage_id: at.id.clone(),
@@ -97,13 +97,16 @@ impl<'a> Player<'a> {
                 loop_iteration: at.pass,
                 fork_branch: None,
                 resumed_from: None,
-            }),
+            },
             namespace: NamespaceId("".into()),
+            log: Arc::new(LogAddress::default()),
+        };
+        let cx = OwnedCx {
+            place: Arc::new(place),
             seq: self.seq.get(),
             root_commits: 0,
             log_commits: 0,
             timestamp: self.now.get(),
-            log: Arc::new(LogAddress::default()),
         };
         let payload = payload.into();
         let heard = self.recorders.iter().filter(|r| r.interest().contains(payload.hook()));

@@ -96,7 +96,7 @@ impl FrameHandle {
             frame.tracked = kept.tracked;
         }
         drop(core);
-        told.then(|| (bundle, kept.mutations.into()))
+        told.then(|| (bundle, kept.mutations.unwrap_or_default()))
     }
 
     /// Dev diagnostics: values a loop writes again and again that make a record grow faster than it must.

@@ -1,5 +1,7 @@
 //! What outlives a commit besides the bundle, by the dials: reads and writes for the tree, mutations for the hook.
 
+use std::sync::Arc;
+
 use super::FrameHandle;
 use crate::observe::{Mutation, WriteOp};
 use crate::state::{Path, Redaction, StagedOp, Staging, Tracking, WriteOperation, WriteRecord};
@@ -11,7 +13,7 @@ use crate::walk::tree::{Shown, Tracked};
 #[derive(Default)]
 pub(super) struct Kept {
     pub(super) tracked: Tracked,
-    pub(super) mutations: Vec<Mutation>,
+    pub(super) mutations: Option<Arc<[Mutation]>>,
 }
 
 impl Kept {
@@ -29,7 +31,7 @@ impl Kept {
             Self::reads(staging, redaction, policy.read_tracking, &mut entries);
         }
         let reads = entries.len();
-        let mut mutations = Vec::new();
+        let mut mutations = None;
         if keeps_writes {
             let summary = policy.write_tracking == Tracking::Summary;
             let mut keep = |record: WriteRecord| {
@@ -37,20 +39,22 @@ impl Kept {
                 if let Some(shown) = &shown {
                     entries.push((key.clone(), shown.clone()));
                 }
-                if told {
+                told.then(|| {
                     let operation = match record.operation {
                         WriteOperation::Set => WriteOp::Set,
                         WriteOperation::Update => WriteOp::Update,
                         WriteOperation::Delete => WriteOp::Delete,
                     };
-                    let value = shown.as_ref().map(Shown::to_value);
-                    mutations.push(Mutation { key, value, operation });
+                    Mutation { key, value: shown.as_ref().map(Shown::to_value), operation }
+                })
+            };
+            mutations = match only_op(staging) {
+                Some(record) => keep(record).map(|only| Arc::from([only])),
+                None => {
+                    let kept: Vec<Mutation> = staging.writes().into_iter().filter_map(keep).collect();
+                    told.then(|| kept.into())
                 }
             };
-            match only_op(staging) {
-                Some(record) => keep(record),
-                None => staging.writes().into_iter().for_each(keep),
-            }
         }
         Self { tracked: Tracked { entries: entries.into(), reads: reads as u32 }, mutations }
     }
