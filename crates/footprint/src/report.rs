@@ -444,6 +444,7 @@ fn checkpoint_of(
         pending_pauses: rest.iter().map(PendingPause::from).collect(),
         by_interrupt: first.by_interrupt,
         interrupt_answers: first.answers.clone(),
+        resumed_with: first.resumed_with.clone(),
         paused_at: shared.now(),
         dispatched_by,
         fan_outs,

@@ -8,7 +8,7 @@ use crate::chart::{
     Retry,
 };
 use crate::ids::{IdKind, IdProblem, ROOT_STAGE, check_id};
-use crate::state::check_key;
+use crate::state::{KeyProblem, check_key, check_segment};
 use crate::value::Str;
 
 /// Collects problems while a chart is lowered.
@@ -69,6 +69,13 @@ impl Checker {
                 owner: Str::from("the run boundary"),
                 position: position.clone(),
             }),
+            Ok(()) if names_a_namespace(position) && check_segment(id) == Err(KeyProblem::Reserved) => {
+                self.errors.push(BuildError::ReservedGeneratedId {
+                    id: id.clone(),
+                    owner: Str::from("the keys that readers of a recording drop"),
+                    position: position.clone(),
+                });
+            }
             Ok(()) => {}
             Err(IdProblem::Empty) => {
                 self.errors
@@ -316,6 +323,11 @@ fn id_kind(kind: &NodeKind, position: &Position) -> IdKind {
         (_, Position::DeciderBranch(_) | Position::SelectorBranch(_)) => IdKind::Branch,
         _ => IdKind::Stage,
     }
+}
+
+/// Whether state is kept under this id (ENG-81). Of a continuation only that much is known: it may be.
+fn names_a_namespace(position: &Position) -> bool {
+    matches!(position, Position::ForkChild(_) | Position::SelectorBranch(_) | Position::Dynamic(_))
 }
 
 fn is_child(position: &Position) -> bool {

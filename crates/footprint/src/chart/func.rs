@@ -96,6 +96,7 @@ impl IntoStepOutput for Next {
 /// Serialises, handing an engine [`Value`] through untouched.
 pub(crate) fn to_value<T: Serialize + 'static>(source: &T) -> Result<Value, StageError> {
     if let Some(value) = (source as &dyn Any).downcast_ref::<Value>() {
+        value.check_depth()?;
         return Ok(value.clone());
     }
     Value::from_serialize(source).map_err(StageError::from)

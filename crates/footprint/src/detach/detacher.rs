@@ -149,7 +149,9 @@ impl Detacher {
             on_end,
             settled: false,
         };
-        driver.schedule(DetachTask::new(child, options.detacher(self.clone()), ticket));
+        let task = DetachTask::new(child, options.detacher(self.clone()), ticket);
+        // A driver is open to users; one that panics has dropped its task, which settles the handle (ENG-44).
+        contained(|| driver.schedule(task));
         handle
     }
 

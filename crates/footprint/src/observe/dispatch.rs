@@ -55,12 +55,13 @@ pub(crate) struct ObserversBuilder {
     default: Delivery,
     config: ObserverQueueConfig,
     measure: bool,
+    failed: Vec<(&'static str, RecorderError)>,
 }
 
 impl ObserversBuilder {
     /// Attaches an observer. The same id replaces an earlier one and moves to the end (OBS-36).
     pub(crate) fn attach(&mut self, recorder: Arc<dyn Recorder>, delivery: Option<Delivery>) {
-        let tier = recorder.delivery().or(delivery).unwrap_or(self.default);
+        let tier = wish_of(&*recorder).or(delivery).unwrap_or(self.default);
         self.add(recorder, tier, false);
     }
 
@@ -71,7 +72,7 @@ impl ObserversBuilder {
 
     /// Attaches an asynchronous observer.
     pub(crate) fn attach_async(&mut self, recorder: Arc<dyn AsyncRecorder>) {
-        let (id, interest) = (Str::from(recorder.id()), recorder.interest());
+        let (id, interest) = (name_of(|| recorder.id().into()), interest_of(|| recorder.interest()));
         self.push(Listener {
             id,
             kind: ListenerKind::Async(recorder),
@@ -82,8 +83,13 @@ impl ObserversBuilder {
     }
 
     fn add(&mut self, recorder: Arc<dyn Recorder>, tier: Delivery, hidden: bool) {
-        let (id, interest) = (Str::from(recorder.id()), recorder.interest());
+        let (id, interest) = (name_of(|| recorder.id().into()), interest_of(|| recorder.interest()));
         self.push(Listener { id, kind: ListenerKind::Sync(recorder), interest, tier, hidden });
+    }
+
+    /// An observer that could not even be made (OBS-46).
+    pub(crate) fn failed(&mut self, hook: &'static str, error: String) {
+        self.failed.push((hook, RecorderError::new(error)));
     }
 
     fn push(&mut self, listener: Listener) {
@@ -125,6 +131,9 @@ impl ObserversBuilder {
             measure: self.measure,
             slow: Mutex::new(Vec::new()),
         });
+        for (hook, error) in &self.failed {
+            inner.count(&UNNAMED.into(), hook, error);
+        }
         Observers { mask: inline | deferred, inner }
     }
 }
@@ -159,6 +168,7 @@ impl Observers {
             default,
             config: queue.unwrap_or_default(),
             measure: diagnostics == crate::walk::Diagnostics::Dev,
+            failed: Vec::new(),
         }
     }
 
@@ -232,7 +242,18 @@ impl Observers {
         let mut rows = Vec::new();
         for listener in self.inner.listeners.iter().filter(|listener| !listener.hidden) {
             let ListenerKind::Sync(recorder) = &listener.kind else { continue };
-            match catch_unwind(AssertUnwindSafe(|| recorder.snapshot(run))) {
+            let made = catch_unwind(AssertUnwindSafe(|| recorder.snapshot(run)));
+            // A row nobody could read back would cost the whole record (ENG-145).
+            if let Ok(Some(bundle)) = &made
+                && let Err(error) = bundle.data.check_depth().and_then(|()| match &bundle.meta {
+                    Some(meta) => meta.check_depth(),
+                    None => Ok(()),
+                })
+            {
+                self.inner.count(&listener.id, "snapshot", &RecorderError::new(error.to_string()));
+                continue;
+            }
+            match made {
                 Ok(Some(bundle)) => rows.push(RecorderRow {
                     id: listener.id.clone(),
                     name: bundle.name,
@@ -374,6 +395,34 @@ impl Clock for FixedClock {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The id of an observer that panics when it is asked for its own, or that could not be made.
+const UNNAMED: &str = "(unnamed)";
+
+/// What an observer says about itself is author code as its hooks are: a panic costs what it would have said.
+pub(crate) fn name_of(ask: impl FnOnce() -> Str) -> Str {
+    asked(ask).unwrap_or_else(|| UNNAMED.into())
+}
+
+/// A wider interest costs speed, never evidence (OBS-32).
+pub(crate) fn interest_of(ask: impl FnOnce() -> Interest) -> Interest {
+    asked(ask).unwrap_or(Interest::ALL)
+}
+
+/// The tier an observer wishes for.
+pub(crate) fn wish_of(recorder: &dyn Recorder) -> Option<Delivery> {
+    asked(|| recorder.delivery()).flatten()
+}
+
+fn asked<T>(ask: impl FnOnce() -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(ask)) {
+        Ok(said) => Some(said),
+        Err(panic) => {
+            tracing::warn!(target: "footprint", "an observer panicked when it was attached: {}", panic_text(&*panic));
+            None
+        }
+    }
 }
 
 pub(super) fn contain(call: impl FnOnce() -> HookResult) -> HookResult {

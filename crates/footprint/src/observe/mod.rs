@@ -38,4 +38,4 @@ pub use queue_config::{
 };
 pub use recorder::{Delivery, HookResult, RecorderBundle, RecorderError};
 
-pub(crate) use dispatch::{At, Observers};
+pub(crate) use dispatch::{At, Observers, interest_of, name_of, wish_of};

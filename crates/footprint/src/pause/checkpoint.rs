@@ -39,6 +39,8 @@ pub struct PendingPause {
     pub paused_execution: Option<PausedExecution>,
     /// Answers it was given already (ours).
     pub interrupt_answers: Vec<Value>,
+    /// The answer a pausable stage was resumed with, when that half asks again (ours).
+    pub resumed_with: Option<Value>,
 }
 
 /// A paused run as plain data. It holds real values: a resume must compute on them (ENG-90).
@@ -74,6 +76,8 @@ pub struct FlowchartCheckpoint {
     pub by_interrupt: bool,
     /// Answers the visit was given already, in call order (ours).
     pub interrupt_answers: Vec<Value>,
+    /// The answer a pausable stage was resumed with, when that half asks again (ours).
+    pub resumed_with: Option<Value>,
     /// Unix milliseconds.
     pub paused_at: u64,
     /// Addresses of the deciders, selectors and forks a resume returns to, by prefixed id (ours). They
@@ -97,6 +101,7 @@ impl FlowchartCheckpoint {
             data: self.pause_data.clone(),
             by_interrupt: self.by_interrupt,
             answers: self.interrupt_answers.clone(),
+            resumed_with: self.resumed_with.clone(),
             invoker: self.invoker_stage_id.clone(),
             dispatchers: on_path(&self.dispatched_by, &self.subflow_path),
             fans: on_path(&self.fan_outs, &self.subflow_path),
@@ -118,6 +123,7 @@ impl FlowchartCheckpoint {
                 data: pending.pause_data.clone(),
                 by_interrupt: pending.by_interrupt,
                 answers: pending.interrupt_answers.clone(),
+                resumed_with: pending.resumed_with.clone(),
                 invoker: None,
                 dispatchers: on_path(&self.dispatched_by, &pending.subflow_path),
                 fans: on_path(&self.fan_outs, &pending.subflow_path),
@@ -160,6 +166,7 @@ impl From<&PauseRecord> for PendingPause {
             by_interrupt: record.by_interrupt,
             paused_execution: unlink(record.execution.as_ref()),
             interrupt_answers: record.answers.clone(),
+            resumed_with: record.resumed_with.clone(),
         }
     }
 }

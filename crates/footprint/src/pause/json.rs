@@ -82,6 +82,9 @@ impl FlowchartCheckpoint {
         if !self.interrupt_answers.is_empty() {
             put("interruptAnswers", Value::Array(self.interrupt_answers.iter().cloned().collect()));
         }
+        if let Some(answer) = &self.resumed_with {
+            put("resumedWith", answer.clone());
+        }
         put("pausedAt", Value::from(self.paused_at));
         if !self.dispatched_by.is_empty() {
             let by: Object =
@@ -257,6 +260,7 @@ impl<'a> Fields<'a> {
         out.invoker_stage_id = self.take("invokerStageId").map(|v| text(v, "invokerStageId")).transpose()?;
         out.by_interrupt = by_interrupt(self.take("pausedBy"), "pausedBy")?;
         out.interrupt_answers = values(self.take("interruptAnswers"), "interruptAnswers")?;
+        out.resumed_with = self.values.shift_remove("resumedWith");
         if let Some(at) = self.take("pausedAt") {
             match at.as_f64() {
                 Some(at) if at >= 0.0 => out.paused_at = at as u64,
@@ -339,6 +343,9 @@ fn pending(pause: &PendingPause) -> Value {
     }
     if !pause.interrupt_answers.is_empty() {
         out.insert("interruptAnswers", Value::Array(pause.interrupt_answers.iter().cloned().collect()));
+    }
+    if let Some(answer) = &pause.resumed_with {
+        out.insert("resumedWith", answer.clone());
     }
     Value::Object(out)
 }
@@ -430,6 +437,7 @@ fn read_pending(value: Value, path: &str) -> Read<PendingPause> {
         by_interrupt: by_interrupt(get("pausedBy"), &at("pausedBy"))?,
         paused_execution: get("pausedExecution").and_then(|value| read_execution(&value)),
         interrupt_answers: values(get("interruptAnswers"), &at("interruptAnswers"))?,
+        resumed_with: fields.get("resumedWith").cloned(),
     })
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct PauseRecord {
     pub(crate) by_interrupt: bool,
     /// Answers an interrupted visit was given already.
     pub(crate) answers: Vec<Value>,
+    /// The answer a pausable stage was resumed with, when it is that half which asks again.
+    pub(crate) resumed_with: Option<Value>,
     pub(crate) invoker: Option<Str>,
     /// Addresses of deciders, selectors and forks to come back to, by prefixed id.
     pub(crate) dispatchers: IndexMap<Str, Str>,
@@ -59,6 +61,7 @@ impl PauseRecord {
             data,
             by_interrupt,
             answers: Vec::new(),
+            resumed_with: None,
             invoker: None,
             dispatchers: IndexMap::new(),
             fans: IndexMap::new(),

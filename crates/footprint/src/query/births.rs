@@ -171,6 +171,10 @@ impl LogView {
         };
         let missing = births.is_none().then(|| match change {
             _ if self.is_empty() => ArrayMissing::EmptyLog,
+            // A key that was removed was written: it holds no list any more.
+            Change::Gone if self.last_writer(key, at.map(|c| CommitIdx(c.0.saturating_add(1)))).is_some() => {
+                ArrayMissing::NotAnArray
+            }
             Change::Gone => ArrayMissing::NeverWritten,
             _ => ArrayMissing::NotAnArray,
         });

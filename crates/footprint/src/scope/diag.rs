@@ -41,6 +41,8 @@ impl Scope {
             let payload = match Value::from_serialize(&payload()) {
                 Ok(value) => value,
                 Err(error) => {
+                    let (stage, name) = (self.0.id().clone(), name.into());
+                    self.0.run.warnings.add(Warning::UnserializableEmit { stage, name });
                     let mut out = Object::new();
                     out.insert("unserializable", Value::from(error.to_string()));
                     Value::Object(out)

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::bundle::Untracked;
 use super::keys::RUNS_KEY;
 use super::path::Path;
+use super::redact::MapperRead;
 use crate::value::{Array, Object, Str, Value};
 use crate::verbs::{Verb, apply, merged, set_at};
 
@@ -441,6 +442,15 @@ impl Staging {
             return read.key.clone();
         }
         Path::new(under.iter().cloned()).child(read.key.clone()).wire().into()
+    }
+
+    /// What was read so far, as a mapper's reads: a function of a stage that hands values on to a mount is one (ENG-95).
+    pub(crate) fn mapper_reads(&self) -> Vec<MapperRead> {
+        let read = |read: &TrackedRead| {
+            let path = Path::from_wire(&self.read_address(read));
+            Some(MapperRead { path, value: read.value.clone()? })
+        };
+        self.reads.iter().filter_map(read).collect()
     }
 
     /// Canonical addresses of the first `count` tracked reads.

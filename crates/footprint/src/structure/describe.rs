@@ -25,7 +25,19 @@ impl Chart {
 
 /// First line of a chart's description.
 pub(super) fn header(root: StructureRef<'_>) -> String {
-    format!("Flowchart: {}", root.name)
+    format!("Flowchart: {}", one_line(&root.name))
+}
+
+/// A step is one line whatever its author wrote: a line break inside a name or a description would read as another step.
+fn one_line(text: &str) -> String {
+    if !text.contains(is_line_break) {
+        return text.to_owned();
+    }
+    text.split(is_line_break).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+fn is_line_break(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 struct Writer<'a> {
@@ -39,6 +51,8 @@ enum Step<'a> {
         node: StructureRef<'a>,
         depth: usize,
         number: usize,
+        /// The node it follows, where it follows one.
+        after: Option<StructureRef<'a>>,
     },
     /// A branch or fork child that has something to say.
     Child {
@@ -54,11 +68,11 @@ enum Step<'a> {
 fn describe(root: StructureRef<'_>) -> String {
     let mut writer = Writer {
         text: format!("{}\nSteps:", header(root)),
-        waiting: vec![Step::Node { node: root, depth: 0, number: 1 }],
+        waiting: vec![Step::Node { node: root, depth: 0, number: 1, after: None }],
     };
     while let Some(step) = writer.waiting.pop() {
         match step {
-            Step::Node { node, depth, number } => writer.node(node, depth, number),
+            Step::Node { node, depth, number, after } => writer.node(node, depth, number, after),
             Step::Child { child, depth } => writer.child(child, depth),
             Step::Line { depth, text } => writer.line(depth, &text),
         }
@@ -67,9 +81,17 @@ fn describe(root: StructureRef<'_>) -> String {
 }
 
 impl<'a> Writer<'a> {
-    fn node(&mut self, node: StructureRef<'a>, depth: usize, mut number: usize) {
+    fn node(
+        &mut self,
+        node: StructureRef<'a>,
+        depth: usize,
+        mut number: usize,
+        before: Option<StructureRef<'a>>,
+    ) {
         let decides = node.has_decider || node.has_selector;
-        let generated_fork = node.children().len() > 0 && !decides && is_function_less(node);
+        let generated_fork = node.children().len() > 0
+            && !decides
+            && before.is_some_and(|before| is_generated_after(node, before));
         let mut after = Vec::new();
         if !generated_fork {
             let mut line = step_text(node);
@@ -87,7 +109,7 @@ impl<'a> Writer<'a> {
             number += 1;
         }
         if let Some(inner) = node.subflow() {
-            after.push(Step::Node { node: inner, depth: depth + 1, number: 1 });
+            after.push(Step::Node { node: inner, depth: depth + 1, number: 1, after: None });
         }
         after.extend(
             node.children()
@@ -98,7 +120,7 @@ impl<'a> Writer<'a> {
             Some(next) if next.is_loop_reference => {
                 after.push(Step::Line { depth: depth + 1, text: format!("loops back to {}", next.id) });
             }
-            Some(next) => after.push(Step::Node { node: next, depth, number }),
+            Some(next) => after.push(Step::Node { node: next, depth, number, after: Some(node) }),
             None => {}
         }
         self.waiting.extend(after.into_iter().rev());
@@ -114,20 +136,24 @@ impl<'a> Writer<'a> {
         }
         self.line(depth, &format!("- {text}{loops}"));
         if let Some(inner) = child.subflow() {
-            self.waiting.push(Step::Node { node: inner, depth: depth + 1, number: 1 });
+            self.waiting.push(Step::Node { node: inner, depth: depth + 1, number: 1, after: None });
         }
     }
 
     fn line(&mut self, depth: usize, text: &str) {
         self.text.push('\n');
         self.text.extend(std::iter::repeat_n("   ", depth));
-        self.text.push_str(text);
+        self.text.push_str(&one_line(text));
     }
 }
 
 /// A generated fork node has no function and says nothing itself: its children are the step.
-fn is_function_less(node: StructureRef<'_>) -> bool {
-    node.id.ends_with("-fork") && node.name == node.id && node.description.is_none()
+fn is_generated_after(node: StructureRef<'_>, before: StructureRef<'_>) -> bool {
+    let taken = before.is_subflow_root || before.is_dynamic_parallel || before.children().len() > 0;
+    taken
+        && node.id.strip_suffix("-fork") == Some(&*before.id)
+        && node.name == node.id
+        && node.description.is_none()
 }
 
 /// Whether a branch gets a line of its own.

@@ -58,7 +58,12 @@ impl Chart {
         let summary = Value::from(header(root));
         let title = options.title.clone().map_or_else(|| summary.clone(), Value::from);
         let version = options.version.clone().unwrap_or_else(|| Str::from("1.0.0"));
-        let path = options.path.clone().unwrap_or_else(|| Str::from(format!("/{}", slug(&root.id))));
+        let path = match &options.path {
+            Some(path) if path.starts_with('/') => path.clone(),
+            // Paths of a document begin with a slash, or it does not validate.
+            Some(path) => Str::from(format!("/{path}")),
+            None => Str::from(format!("/{}", slug(&root.id))),
+        };
 
         let mut answer = Object::new();
         answer.insert("description", Value::from("Success"));

@@ -121,6 +121,19 @@ pub(crate) struct Driver {
     timeout: Option<(Duration, Timer)>,
 }
 
+impl Driver {
+    /// Closes the streams of stages that are given up with the run (ENG-135).
+    pub(super) fn abort_streams(&mut self) {
+        for id in self.strands.ids() {
+            if let Some(strand) = self.strands.get_mut(id)
+                && let Now::Attempt(running) | Now::Running(running) | Now::Backoff(running, _) = &strand.now
+            {
+                running.frame.close_stream(false);
+            }
+        }
+    }
+}
+
 /// The root strand is the first one.
 const ROOT: StrandId = 0;
 

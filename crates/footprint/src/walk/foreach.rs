@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::driver::Driver;
 use super::fanout::{FanKind, Start};
 use super::frame::FrameHandle;
-use super::mount::{Entry, generated};
+use super::mount::{Entry, check_spread, generated};
 use super::shared::lock;
 use super::strand::{End, MountSite, Now, Place, Strand};
 use super::tree::{Message, What};
 use super::visit::guarded;
 use super::warn::Warning;
 use crate::chart::{Chart, ForEachNode, NodeIdx, NodeKind, SiteIds};
-use crate::error::{RunError, StageError, StageSource};
+use crate::error::{RunError, ScopeError, StageError, StageSource};
 use crate::ids::{build_branch_segment, prefixed};
 use crate::observe::StageType;
 use crate::scope::Scope;
@@ -120,8 +120,14 @@ impl Driver {
     ) -> Result<Vec<GeneratedBranch>, (&'static str, StageError)> {
         let items =
             guarded(|| (spec.items)(Scope::of(frame))).map_err(|e| ("the items could not be listed", e))?;
+        if strand.cursor.level.args.contains_key(&spec.into) {
+            let (stage, key) = (frame.id().clone(), spec.into.clone());
+            let refused = ScopeError::ReadOnlyKey { stage, key, op: "set" };
+            return Err(("the results have no place", refused.into()));
+        }
         let total = items.len();
         let ran = total.min(spec.max_branches);
+        frame.taint_items(items.get(..ran).unwrap_or_default(), &spec.into);
         let mut facts = Object::new();
         facts.insert("items", Value::from(total as u64));
         facts.insert("branches", Value::from(ran as u64));
@@ -138,6 +144,9 @@ impl Driver {
         let mut branches = Vec::with_capacity(ran);
         for (index, item) in items.into_iter().take(ran).enumerate() {
             item.check_depth().map_err(|e| ("an item cannot be recorded", e.into()))?;
+            check_spread(&item).map_err(|e| {
+                ("an item cannot be recorded", StageError::new(format!("key of an item: {e}")))
+            })?;
             let chart =
                 guarded(|| (spec.branch)(&item, index)).map_err(|e| ("a branch could not be made", e))?;
             branches.push(GeneratedBranch::new(strand, node, chart, item, index));

@@ -403,4 +403,21 @@ impl FrameHandle {
             self.run.mark(tainted);
         }
     }
+
+    /// Redaction follows the items of a for-each into its branches, and out again with their results (ENG-95).
+    pub(super) fn taint_items(&self, items: &[Value], into: &Str) {
+        if !self.run.is_redacting() {
+            return;
+        }
+        let reads = lock(&self.state).staging.mapper_reads();
+        let mut tainted = Vec::new();
+        for item in items {
+            let seed = [(Str::from("item"), item.clone())].into_iter().collect();
+            tainted.extend(self.run.redaction(&[], |redaction| redaction.tainted(&reads, &seed)));
+        }
+        if !tainted.is_empty() {
+            tainted.push(Path::key(into.clone()));
+            self.run.mark(tainted);
+        }
+    }
 }

@@ -19,7 +19,7 @@ use crate::observe::{
     Hook, StageExecutedEvent, StageType, SubflowEntryEvent, SubflowExitEvent, SubflowRegisteredEvent,
 };
 use crate::scope::StateView;
-use crate::state::{Phase, StagedOp, check_key, merge_back};
+use crate::state::{KeyProblem, Phase, StagedOp, check_key, check_segment, merge_back};
 use crate::value::{Object, Str, Value};
 
 /// How a mount is entered.
@@ -223,7 +223,7 @@ impl Driver {
         let state = strand.cursor.level.core().state.clone();
         let view = StateView::new(state, strand.cursor.ns.clone(), self.shared.is_redacting());
         let mapped = guarded(|| mapper.apply(view.clone()))?;
-        check_mapped(&mapped)?;
+        check_mapped(&mapped, None)?;
         let pairs = match mapper {
             InputMapper::Keys(pairs) => Some(&**pairs),
             InputMapper::Computed(_) => None,
@@ -330,7 +330,7 @@ impl Driver {
                 let parent = StateView::new(outer, mount.outer.ns.clone(), traced);
                 let views = [end.state.clone(), parent.clone()];
                 let mapped = guarded(|| mapper.apply(end, parent)).and_then(|mapped| {
-                    check_mapped(&mapped)?;
+                    check_mapped(&mapped, Some(&mount.outer.level.args))?;
                     Ok(mapped)
                 });
                 match mapped {
@@ -414,13 +414,28 @@ impl Driver {
     }
 }
 
-/// Refuses keys that state cannot hold.
-fn check_mapped(mapped: &Object) -> Result<(), StageError> {
+/// Refuses keys that state cannot hold, and read-only arguments of the level that receives them.
+fn check_mapped(mapped: &Object, kept: Option<&Object>) -> Result<(), StageError> {
     for (key, value) in mapped {
-        check_key(key).map_err(|problem| StageError::new(format!("mapped key `{key}`: {problem}")))?;
-        value.check_depth().map_err(|problem| StageError::new(format!("mapped key `{key}`: {problem}")))?;
+        let refused = |problem: String| StageError::new(format!("mapped key `{key}`: {problem}"));
+        check_key(key).map_err(|problem| refused(problem.to_string()))?;
+        if kept.is_some_and(|args| args.contains_key(key)) {
+            return Err(refused("it is a read-only argument of the chart the mount is in".to_owned()));
+        }
+        value.check_depth().map_err(|problem| refused(problem.to_string()))?;
+        check_spread(value).map_err(|problem| refused(problem.to_string()))?;
     }
     Ok(())
+}
+
+/// The keys of an object that crosses a mount's boundary become segments of recorded paths (ENG-31, ENG-33), so they must be
+/// ones a reader of the record finds again. The empty text is one.
+pub(super) fn check_spread(value: &Value) -> Result<(), KeyProblem> {
+    let Value::Object(entries) = value else { return Ok(()) };
+    entries.keys().try_for_each(|name| match check_segment(name) {
+        Ok(()) | Err(KeyProblem::Empty) => Ok(()),
+        Err(problem) => Err(problem),
+    })
 }
 
 /// Opens the frame of a generated branch.

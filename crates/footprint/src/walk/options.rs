@@ -14,7 +14,8 @@ use crate::env::{Env, Extensions};
 use crate::error::StageError;
 use crate::ids::{DefaultRunIds, RunIdSource};
 use crate::observe::{AsyncRecorder, Delivery, InvalidQueueOption, ObserverQueueConfig, Recorder, RunMeta};
-use crate::state::{CommitValues, RedactionPolicy, Tracking, WriteProvenance};
+use crate::observe::{interest_of, name_of, wish_of};
+use crate::state::{CommitValues, RUNS_KEY, RedactionPolicy, Tracking, WriteProvenance};
 use crate::stream::StreamHandler;
 use crate::value::{Object, Str, Value};
 
@@ -171,6 +172,7 @@ impl RunOptions {
     /// State the run starts from; wins over [`RunOptions::defaults`].
     #[must_use]
     pub fn initial(mut self, state: Object) -> Self {
+        self.refuse_deep("initial", &state);
         self.initial = Some(state);
         self
     }
@@ -178,6 +180,7 @@ impl RunOptions {
     /// State for keys that [`RunOptions::initial`] does not give; objects merge deeply, arrays do not.
     #[must_use]
     pub fn defaults(mut self, state: Object) -> Self {
+        self.refuse_deep("defaults", &state);
         self.defaults = Some(state);
         self
     }
@@ -361,6 +364,22 @@ impl RunOptions {
         self
     }
 
+    /// A value no stage could write must not be there from the start either: the record could not be read back. Branch
+    /// namespaces of an earlier run hold values deeper by their own names, which a reader allows for (ENG-164).
+    fn refuse_deep(&mut self, option: &'static str, state: &Object) {
+        for (key, value) in state {
+            if &**key != RUNS_KEY
+                && let Err(error) = value.check_depth()
+            {
+                self.refuse(OptionsError::Unrepresentable {
+                    option,
+                    reason: format!("key `{key}`: {error}"),
+                });
+                return;
+            }
+        }
+    }
+
     fn refuse(&mut self, error: OptionsError) {
         self.refused.get_or_insert(error);
     }
@@ -380,15 +399,17 @@ impl RunOptions {
         for attachment in &self.attachments {
             match attachment {
                 Attachment::Shared(recorder, delivery) => {
-                    if recorder.interest().is_empty() {
-                        return Err(OptionsError::RecorderObservesNothing { id: recorder.id().into() });
+                    if interest_of(|| recorder.interest()).is_empty() {
+                        let id = name_of(|| recorder.id().into());
+                        return Err(OptionsError::RecorderObservesNothing { id });
                     }
-                    deferred |= recorder.delivery().or(*delivery) == Some(Delivery::Deferred);
+                    deferred |= wish_of(&**recorder).or(*delivery) == Some(Delivery::Deferred);
                 }
                 Attachment::PerRun(_, delivery) => deferred |= *delivery == Some(Delivery::Deferred),
                 Attachment::Async(recorder) => {
-                    if recorder.interest().is_empty() {
-                        return Err(OptionsError::RecorderObservesNothing { id: recorder.id().into() });
+                    if interest_of(|| recorder.interest()).is_empty() {
+                        let id = name_of(|| recorder.id().into());
+                        return Err(OptionsError::RecorderObservesNothing { id });
                     }
                     deferred = true;
                 }

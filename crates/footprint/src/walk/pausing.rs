@@ -33,13 +33,14 @@ impl Driver {
         let (question, answers) = frame.question();
         let mut record = PauseRecord::asked_by(&frame, question, true);
         record.answers = answers;
+        record.resumed_with = running.answer;
         self.suspend(strand, &frame, record);
     }
 
     fn suspend(&mut self, strand: &mut Strand, frame: &Arc<FrameHandle>, mut record: PauseRecord) {
-        if let Some(why) = unreachable_again(strand) {
-            let error =
-                RunError::Stage { address: frame.address(), source: StageSource::of(StageError::new(why)) };
+        let refused = unreachable_again(strand).map(StageError::new);
+        if let Some(why) = refused.or_else(|| unstorable(&record)) {
+            let error = RunError::Stage { address: frame.address(), source: StageSource::of(why) };
             self.fail_frame(frame, &error);
             strand.now = Now::Ended(End::Failed(error));
             return;
@@ -57,6 +58,12 @@ impl Driver {
         record.told = true;
         strand.now = Now::Ended(End::Paused(vec![record]));
     }
+}
+
+/// What a checkpoint could not be read back with is refused while somebody can still be told (ENG-134).
+fn unstorable(record: &PauseRecord) -> Option<StageError> {
+    let given = record.answers.iter().chain(&record.resumed_with);
+    record.data.iter().chain(given).find_map(|value| value.check_depth().err()).map(StageError::from)
 }
 
 /// A position no resume could find again is refused when the question is raised, not later (ENG-125).

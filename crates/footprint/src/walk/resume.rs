@@ -287,7 +287,7 @@ impl Driver {
             let mut answers = way.question.answers.clone();
             answers.push(way.answer);
             frame.answer_asks(answers);
-            None
+            way.question.resumed_with.clone()
         } else {
             Some(way.answer)
         };

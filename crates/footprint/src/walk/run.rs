@@ -337,8 +337,9 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        if let RunState::Walking(driver) = std::mem::replace(&mut self.state, RunState::Done) {
+        if let RunState::Walking(mut driver) = std::mem::replace(&mut self.state, RunState::Done) {
             self.shared.close();
+            driver.abort_streams();
             drop_guarded(driver);
             tell_boundary(&self.shared, Hook::RunFailed, || {
                 let structured_error = StructuredError {

@@ -56,7 +56,7 @@ pub(super) fn observers_of(options: &RunOptions, run_id: &RunId) -> Observers {
             Attachment::PerRun(make, delivery) => match guarded(|| Ok(make(&meta))) {
                 Ok(recorder) => observers.attach(Arc::from(recorder), *delivery),
                 Err(error) => {
-                    tracing::warn!(target: "footprint", "a recorder factory failed: {error}");
+                    observers.failed("attach", error.to_string());
                 }
             },
             Attachment::Async(recorder) => observers.attach_async(Arc::clone(recorder)),

@@ -17,6 +17,13 @@ pub enum Warning {
         /// The stage that emitted.
         stage: Str,
     },
+    /// The payload of an `emit` could not be represented; the event says why in its place (OBS-63).
+    UnserializableEmit {
+        /// The stage that emitted.
+        stage: Str,
+        /// The event's name.
+        name: Str,
+    },
     /// A mount in a loop appends its whole previous output to a parent list (ENG-34).
     ConcatGrowth {
         /// The mount.
@@ -81,6 +88,9 @@ impl fmt::Display for Warning {
         match self {
             Self::EmptyEmitName { stage } => {
                 write!(f, "stage `{stage}` emitted an event without a name; it was dropped")
+            }
+            Self::UnserializableEmit { stage, name } => {
+                write!(f, "stage `{stage}` emitted `{name}` with a payload that cannot be represented")
             }
             Self::ConcatGrowth { mount, key } => write!(
                 f,

@@ -374,6 +374,7 @@ async fn refused_resumes() {
                 by_interrupt: false,
                 paused_execution: None,
                 interrupt_answers: Vec::new(),
+                resumed_with: None,
             };
             c.pending_pauses.push(again);
         }),
