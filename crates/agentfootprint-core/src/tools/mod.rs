@@ -68,11 +68,13 @@ pub use self::code::{
     OutputCut, ProducedFile, SessionStart, StagedInput, code_runner_tool, local_code_runner,
 };
 pub use self::context::ToolContext;
+pub(crate) use self::coverage::with_limits;
 pub use self::coverage::{
     ABSENCE_MARKER, ABSENCE_NOTE, Absence, AbsenceBuilder, COVERAGE_BLOCK_HEADING, COVERAGE_MARKER,
     COVERAGE_NOTE, CoverageBuilder, CoverageError, CoverageFacts, CoverageItem, CoverageKind, CoverageLists,
     CoverageReading, Covered, LedgerReading, SEMANTICS_MARKER, SEMANTICS_NOTE, absence_evidence_projection,
-    absent, canonical_notes, coverage, read_absence, read_coverage, read_ledger,
+    absent, canonical_notes, coverage, coverage_block, declared_coverage, read_absence, read_coverage,
+    read_ledger,
 };
 pub use self::credentials::{
     ApiKey, Basic, Bearer, Credential, CredentialAccess, CredentialError, CredentialHeaders,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use agentfootprint_core::artifacts::{ArtifactOptions, in_memory_artifacts};
 use agentfootprint_core::tools::{Absence, Bearer};
 use agentfootprint_core::tools::{
-    AskPayload, CheckIn, CoverageError, CredentialError, CredentialNeed, CredentialProvider,
-    CredentialRequest, CredentialResponse, Secret, Tool, ToolCallContext, ToolCallOutcome, ToolEnvelope,
-    ToolHooks, ToolMiddleware, ToolOutput, ToolResultContext, ToolResultOutcome, ToolResultStatus, absent,
-    ask_human, check_in_approved, coverage,
+    AskPayload, CheckIn, CoverageError, CoverageItem, CoverageLists, CredentialError, CredentialNeed,
+    CredentialProvider, CredentialRequest, CredentialResponse, Secret, Tool, ToolCallContext,
+    ToolCallOutcome, ToolEnvelope, ToolHooks, ToolMiddleware, ToolOutput, ToolResultContext,
+    ToolResultOutcome, ToolResultStatus, absent, ask_human, check_in_approved, coverage,
 };
 use async_trait::async_trait;
 use footprint::value;
@@ -42,7 +42,7 @@ fn absence_row(name: &str) -> Value {
         "notChecked": [{ "what": "archive", "why": "older than 30 days" }], "cannotCover": [] })
 }
 
-/// Proves EVD-103, EVD-110, EVD-121, EVD-122, EVD-123, EVD-124, TOOL-70: an absence is an answer with a status, a row and an
+/// Proves EVD-103, EVD-110, EVD-121, EVD-123, EVD-124, TOOL-70: an absence is an answer with a status, a row and an
 /// event; it is no error, and the model reads what was minted.
 #[tokio::test]
 async fn an_absence_is_an_answer() {
@@ -79,7 +79,7 @@ async fn an_absence_is_an_answer() {
     }
 }
 
-/// Proves EVD-111, EVD-121, EVD-123, EVD-124: a ledger has an event of its own and no status; around an absence it is two facts.
+/// Proves EVD-121, EVD-123, EVD-124: a ledger has an event of its own and no status; around an absence it is two facts.
 #[tokio::test]
 async fn ledgers_declare_and_deliver_no_status() {
     let counted =
@@ -111,7 +111,7 @@ async fn ledgers_declare_and_deliver_no_status() {
     assert_eq!(kinds, [&value!("ledger"), &value!("absence")]);
 }
 
-/// Proves EVD-120, EVD-121: the effects envelope is unwrapped first, and a status it declares wins.
+/// Proves EVD-121: the effects envelope is unwrapped first, and a status it declares wins.
 #[tokio::test]
 async fn a_declared_status_wins() {
     let wrapped = |envelope: ToolEnvelope| {
@@ -128,7 +128,7 @@ async fn a_declared_status_wins() {
     assert_eq!(heard.of("stream.tool_end")[0].get("status"), Some(&value!("absent")));
 }
 
-/// Proves EVD-112, EVD-9, TOOL-2: a text that holds the shape, a deeper one and a person's answer declare nothing; a run without
+/// Proves EVD-112, TOOL-2: a text that holds the shape, a deeper one and a person's answer declare nothing; a run without
 /// a declaration has no key and no event.
 #[tokio::test]
 async fn what_is_no_declaration_leaves_nothing() {
@@ -153,7 +153,7 @@ async fn what_is_no_declaration_leaves_nothing() {
     assert!(heard.of("tools.absent").is_empty() && state(&report, "coverageDeclared").is_none());
 }
 
-/// Proves EVD-120: a limit outlives the payload it stood on, refused or placed.
+/// A limit outlives the payload it stood on, refused or placed.
 #[tokio::test]
 async fn coverage_outlives_the_payload() {
     let big = coverage("x".repeat(5_000)).checked("aisle 1").build().unwrap();
@@ -269,7 +269,7 @@ impl CredentialProvider for Consent {
     }
 }
 
-/// Proves EVD-120, EVD-122: at every door that executes, the result declares once; the after-chain walks it all the same, and
+/// At every door that executes, the result declares once; the after-chain walks it all the same, and
 /// what a link makes of it takes nothing from the record.
 #[tokio::test]
 async fn every_door_declares_once() {
@@ -301,4 +301,94 @@ async fn every_door_declares_once() {
         assert_eq!(heard.of("stream.tool_end")[0].get("status"), Some(&value!("absent")));
         assert_eq!(heard.of("stream.tool_end")[0].get("result"), Some(&nothing().to_value()));
     }
+}
+
+fn counting(name: &str, checked: Vec<String>) -> Tool {
+    let items = checked.into_iter().map(CoverageItem::from).collect();
+    let lists = CoverageLists { checked: items, ..CoverageLists::default() };
+    answering(
+        name,
+        coverage(1).lists(lists).cannot_cover("cold\n store", "no scanner").build().unwrap().into(),
+    )
+}
+
+/// Proves EVD-130, EVD-131: one block under the answer, each entry once, twelve lines a section; what the turn says and
+/// keeps is the answer with its block, what the model said is not.
+#[tokio::test]
+async fn limits_travel_with_the_answer() {
+    let many: Vec<String> = (1..=14).map(|n| format!("aisle {n}")).collect();
+    let script = Script::new([
+        calls(&[("a", "many", value!({})), ("b", "again", value!({})), ("c", "none", value!({}))]),
+        say("There are 12.\n\n"),
+    ]);
+    let agent_ = agent(&script)
+        .tools([
+            counting("many", many.clone()),
+            counting("again", vec!["aisle 3".to_owned(); 50]),
+            answering("none", nothing().into()),
+        ])
+        .limits_travel_with_the_answer()
+        .build()
+        .unwrap();
+    let (report, heard) = run(&agent_, "go").await;
+    let shown: String = many.iter().take(12).map(|aisle| format!("\n- {aisle}")).collect();
+    let block = format!(
+        "Coverage of this answer, as its tools declared it; the model did not write this.\n\nChecked{shown}\n- and 3 more, which the \
+         record holds\n\nNot checked\n- archive — older than 30 days\n\nCannot cover\n- cold store — no scanner"
+    );
+    let answer = format!("There are 12.\n\n---\n\n{block}");
+    assert_eq!(report.answer().unwrap(), &answer);
+    assert_eq!(heard.of("agent.turn_end")[0].get("finalContent"), Some(&value!(answer.as_str())));
+    assert_eq!(state(&report, "finalContent"), Some(value!(answer.as_str())));
+    assert_eq!(state(&report, "llmLatestContent"), Some(value!("There are 12.\n\n")));
+    assert_eq!(report.record.coverage_block(), Some(block));
+    assert_eq!(report.record.coverage().checked.len(), 15);
+}
+
+/// Proves EVD-130, EVD-131: an empty answer is the block alone; without a declaration the answer keeps every byte.
+#[tokio::test]
+async fn limits_add_nothing_where_nothing_is_declared() {
+    let quiet = |text: &str| Script::new([calls(&[("a", "quiet", value!({}))]), say(text)]);
+    let build = |script: &Script, tool: Tool| {
+        agent(script).tool(tool).limits_travel_with_the_answer().build().unwrap()
+    };
+    let plain = answering("quiet", ToolOutput::text("x"));
+    let (report, _) = run(&build(&quiet("Twelve. \n"), plain), "go").await;
+    assert_eq!(report.answer().unwrap(), "Twelve. \n");
+    assert!(report.record.coverage_block().is_none() && report.record.coverage().is_empty());
+    // A foreign declaration whose lists say nothing.
+    let hollow = answering("quiet", ToolOutput::Json(value!({ "af_coverage": {}, "result": 1 })));
+    let (report, _) = run(&build(&quiet("Twelve. \n"), hollow), "go").await;
+    assert_eq!(report.answer().unwrap(), "Twelve. \n");
+    assert_eq!(state(&report, "coverageDeclared").unwrap().as_array().unwrap().len(), 1);
+    let (report, _) = run(&build(&quiet(" "), answering("quiet", nothing().into())), "go").await;
+    assert!(report.answer().unwrap().starts_with("Coverage of this answer"));
+    // Not asked for, not there.
+    let unarmed = agent(&quiet("Twelve.")).tool(answering("quiet", nothing().into())).build().unwrap();
+    let (report, _) = run(&unarmed, "go").await;
+    assert_eq!(report.answer().unwrap(), "Twelve.");
+    let twice = agent(&quiet("")).limits_travel_with_the_answer().limits_travel_with_the_answer().build();
+    let refused = twice.unwrap_err().to_string();
+    assert!(refused.contains("limits_travel_with_the_answer"), "{refused}");
+}
+
+/// Proves EVD-133: an answer with a schema stays the JSON that was judged; the block rides the outcome.
+#[tokio::test]
+async fn an_answer_with_a_schema_keeps_its_form() {
+    #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+    struct Count {
+        n: u32,
+    }
+    let script = Script::new([calls(&[("t1", "tickets", value!({}))]), say(r#"{"n":0}"#)]);
+    let agent = agent(&script)
+        .tool(answering("tickets", nothing().into()))
+        .limits_travel_with_the_answer()
+        .output_schema(agentfootprint_core::agent::Typed::<Count>::new(), Default::default())
+        .build()
+        .unwrap();
+    let (report, _) = run(&agent, "go").await;
+    assert_eq!(report.answer().unwrap(), r#"{"n":0}"#);
+    let block = report.record.coverage_block().unwrap();
+    assert!(block.contains("Checked\n- WMS live table, site north"), "{block}");
+    assert_eq!(report.record.coverage().not_checked.len(), 1);
 }

@@ -479,7 +479,7 @@ async fn verdicts_have_meanings() {
         let (answer, _) = answer(asked(decider), vec![], value!({ "percent": 10 })).await;
         assert_eq!(
             at(&answer, &["result", "verdict_meanings"]),
-            &value!({ "healthy": "under half load", "faulty": "half load or more" }),
+            &value!({ "healthy": "under half load", "faulty": "half load or more", "declined": "Not judged" }),
             "{decider}"
         );
         let expected = [&PROJECTION[..], &["verdict_meanings", "walk"][..]].concat();

@@ -71,8 +71,14 @@ impl CoverageLists {
 
     /// Reads the lists of an object; entries that are no items are skipped.
     pub(super) fn read(members: &Value) -> Self {
-        let list = |name| members.get(name).map(read_items).unwrap_or_default();
-        Self { checked: list(CHECKED), not_checked: list(NOT_CHECKED), cannot_cover: list(CANNOT_COVER) }
+        Self::read_named(members, [CHECKED, NOT_CHECKED, CANNOT_COVER])
+    }
+
+    /// Reads the lists under these names.
+    pub(super) fn read_named(members: &Value, names: [&str; 3]) -> Self {
+        let [checked, not_checked, cannot_cover] =
+            names.map(|name| members.get(name).map(read_items).unwrap_or_default());
+        Self { checked, not_checked, cannot_cover }
     }
 }
 

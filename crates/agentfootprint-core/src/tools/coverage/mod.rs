@@ -31,8 +31,10 @@
 //! | `lists` | the three lists, and folding many declarations into one |
 //! | `mint` | [`absent`], [`coverage`] and what they refuse |
 //! | `read` | recognising the shapes in any JSON |
+//! | `block` | the limits as text under an answer |
 //! | `notes` | the constant texts a tool in another language mints too |
 
+mod block;
 mod lists;
 mod mint;
 mod notes;
@@ -43,6 +45,8 @@ mod tests;
 
 pub use agentfootprint_record::events::shared::CoverageItem;
 
+pub(crate) use self::block::with_limits;
+pub use self::block::{coverage_block, declared_coverage};
 pub use self::lists::CoverageLists;
 pub(crate) use self::lists::{items_value, read_item, said};
 pub use self::mint::{Absence, AbsenceBuilder, CoverageBuilder, CoverageError, Covered, absent, coverage};

@@ -143,7 +143,7 @@ fn recognition_is_exact() {
     assert!(read.facts.lists.is_empty() && read.result == &Value::Null);
 }
 
-/// Proves EVD-111, EVD-125: an absence under a ledger is a second fact; evidence is the lists and nothing else.
+/// Proves EVD-125: an absence under a ledger is a second fact; evidence is the lists and nothing else.
 #[test]
 fn a_ledger_around_an_absence_is_two_facts() {
     let inner = absent("lot 7").checked("north").try_instead("ask for lot 8").build().unwrap();
@@ -170,7 +170,7 @@ fn a_ledger_around_an_absence_is_two_facts() {
     assert_eq!(read_coverage(&deep).unwrap().declared.len(), 1);
 }
 
-/// Proves EVD-2, EVD-14: 50 000 equal entries fold into one, by hashing.
+/// 50 000 equal entries fold into one, by hashing.
 #[test]
 fn folding_is_linear() {
     let many = CoverageLists { checked: vec![item("x"); 50_000], ..Default::default() };
@@ -225,7 +225,7 @@ fn json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Proves EVD-2, EVD-110, EVD-111: what is minted reads back, trimmed; reading changes nothing.
+    /// Proves EVD-110: what is minted reads back, trimmed; reading changes nothing.
     #[test]
     fn what_is_minted_reads_back(what in words(), checked in items(), open in items(), closed in items()) {
         let closed: Vec<_> = closed.into_iter().map(|(what, why)| (what, Some(why.unwrap_or_else(|| "because".to_owned())))).collect();
@@ -245,7 +245,7 @@ proptest! {
         prop_assert_eq!(ledger.result, &minted.to_value());
     }
 
-    /// Proves EVD-2, EVD-3: the readers are total, and what they read is what the marker says.
+    /// The readers are total, and what they read is what the marker says.
     #[test]
     fn readers_take_any_json(value in json()) {
         let reading = read_coverage(&value);

@@ -65,7 +65,8 @@ pub(super) fn meanings_of(structure: &Structure, decider: &str, decisions: &Deci
         }
         for branch in structure.find(&id).into_iter().flat_map(|decider| decider.children()) {
             let branch = branch.node();
-            say(&branch.id, branch.description.as_ref().unwrap_or(&branch.name));
+            let described = branch.description.as_ref().filter(|text| !text.trim().is_empty());
+            say(&branch.id, described.unwrap_or(&branch.name));
         }
     }
     // The latest evidence first, so that the first label of a branch is the one that is left standing.
