@@ -10,6 +10,8 @@ pub(crate) struct ModelFacts {
     pub(crate) thinking: ThinkingMode,
     /// One tool can be forced.
     pub(crate) forced_tool: bool,
+    /// An answer can be held to a JSON schema.
+    pub(crate) structured_output: bool,
     /// Turns of the role `system` may stand among the messages.
     pub(crate) system_turns: bool,
 }
@@ -26,6 +28,7 @@ pub(crate) fn facts(model: &str) -> ModelFacts {
     ModelFacts {
         thinking,
         forced_tool: !(name.as_deref() == Some("mythos") && version.is_none()),
+        structured_output: version.is_none_or(|version| version >= (4, 5)),
         system_turns: version.is_some_and(|version| version >= (4, 8)),
     }
 }

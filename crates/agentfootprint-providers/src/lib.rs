@@ -75,6 +75,8 @@ pub mod openai;
 pub mod resilience;
 #[cfg(feature = "rig")]
 pub mod rig;
+#[cfg(any(feature = "openai", feature = "anthropic"))]
+mod stream_json;
 #[cfg(feature = "http")]
 #[cfg(test)]
 mod testing;

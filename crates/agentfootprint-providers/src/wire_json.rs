@@ -1,8 +1,11 @@
 //! Reading the JSON of a wire, generously where its meaning is certain.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde_json::Value as Json;
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::{Map, Value as Json};
 
 const BOM: &[u8] = &[0xEF, 0xBB, 0xBF];
 
@@ -25,12 +28,56 @@ pub(crate) fn first_byte(bytes: &[u8]) -> Option<u8> {
 /// Parses a body, or the data of a frame. A BOM in front is skipped, and half of an escaped surrogate pair is read as
 /// U+FFFD: a server that cuts its text into pieces by code units sends such halves.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Json, serde_json::Error> {
+    parse_without(bytes, &[])
+}
+
+/// The same without the fields of these names at the top of an object: their values are checked and built of nothing.
+pub(crate) fn parse_without(bytes: &[u8], unread: &[&str]) -> Result<Json, serde_json::Error> {
     let bytes = without_bom(bytes);
-    serde_json::from_slice(bytes).or_else(|error| match mended(bytes) {
-        Cow::Owned(mended) => serde_json::from_slice(&mended).map_err(|_| error),
+    read(bytes, unread).or_else(|error| match mended(bytes) {
+        Cow::Owned(mended) => read(&mended, unread).map_err(|_| error),
         Cow::Borrowed(_) => Err(error),
     })
 }
+
+fn read(bytes: &[u8], unread: &[&str]) -> Result<Json, serde_json::Error> {
+    if unread.is_empty() || first_byte(bytes) != Some(b'{') {
+        return serde_json::from_slice(bytes);
+    }
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let fields = reader.deserialize_map(Fields { unread })?;
+    reader.end()?;
+    Ok(Json::Object(fields))
+}
+
+/// Reads the fields of an object that are wanted.
+struct Fields<'a> {
+    unread: &'a [&'a str],
+}
+
+impl<'de> Visitor<'de> for Fields<'_> {
+    type Value = Map<String, Json>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(name) = entries.next_key::<Name<'de>>()? {
+            if self.unread.contains(&&*name.0) {
+                entries.next_value::<IgnoredAny>()?;
+            } else {
+                fields.insert(name.0.into_owned(), entries.next_value()?);
+            }
+        }
+        Ok(fields)
+    }
+}
+
+/// A field's name, borrowed from the bytes where it has no escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The text with every escaped half of a surrogate pair replaced.
 fn mended(bytes: &[u8]) -> Cow<'_, [u8]> {
@@ -68,6 +115,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    proptest! {
+        /// Leaving fields out changes nothing else: neither the others, nor what is refused.
+        #[test]
+        fn unread_fields_are_left_out_alone(
+            fields in prop::collection::vec(("a|b|created|model", "[^\\p{C}]{0,6}"), 0..6),
+            cut in 0_usize..60,
+        ) {
+            let body: Vec<String> = fields.iter().map(|(name, text)| format!("\"{name}\": {}", json!([text, 1.5]))).collect();
+            let text = format!(" {{{}}}", body.join(", "));
+            let bytes = text.as_bytes().get(..cut).unwrap_or(text.as_bytes());
+            let mut whole = parse(bytes).map_err(|error| error.column());
+            if let Ok(Json::Object(fields)) = &mut whole {
+                fields.retain(|name, _| name != "created" && name != "model");
+            }
+            prop_assert_eq!(parse_without(bytes, &["created", "model"]).map_err(|error| error.column()), whole);
+        }
+    }
 
     /// Proves LLM-18.
     #[test]

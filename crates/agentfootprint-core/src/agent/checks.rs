@@ -187,6 +187,9 @@ fn output(builder: &mut AgentBuilder, problems: &mut Vec<AgentBuildError>) -> Op
         });
     }
     let schema = options.json_schema.clone().or_else(|| contract.json_schema());
+    if options.strategy == OutputStrategy::Native && schema.is_none() {
+        problems.push(AgentBuildError::NativeOutputWithoutSchema);
+    }
     if options.strategy == OutputStrategy::ToolForced {
         if schema.is_none() {
             problems.push(AgentBuildError::ForcedOutputWithoutSchema);
@@ -204,11 +207,12 @@ fn output(builder: &mut AgentBuilder, problems: &mut Vec<AgentBuildError>) -> Op
     let text =
         options.instruction.clone().unwrap_or_else(|| instruction(contract.description(), schema.as_ref()));
     // It reports as a rule, as the recordings have it: the rule is that the agent has a contract.
-    match Instruction::new(name, text).active_when(|_| true).into_injection() {
+    match Instruction::new(name.clone(), text).active_when(|_| true).into_injection() {
         Ok(injection) => builder.injections.push(injection),
         Err(error) => problems.push(error.into()),
     }
     Some(Output {
+        name,
         contract,
         retries: options.retries,
         strategy: options.strategy,

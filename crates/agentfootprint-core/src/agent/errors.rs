@@ -80,6 +80,9 @@ pub enum AgentBuildError {
     /// Forced output without a schema.
     #[error("output strategy `tool-forced` needs a JSON schema; give one with `OutputOptions::json_schema`")]
     ForcedOutputWithoutSchema,
+    /// Native structured output without a schema.
+    #[error("output strategy `native` needs a JSON schema; give one with `OutputOptions::json_schema`")]
+    NativeOutputWithoutSchema,
     /// A fallback without a contract.
     #[error("`output_fallback` needs `output_schema`: there is nothing to fall back from")]
     FallbackWithoutSchema,

@@ -122,6 +122,9 @@ pub enum OutputStrategy {
     Instruct,
     /// A tool the model is forced to call with the answer as its arguments.
     ToolForced,
+    /// The endpoint's own structured output: it holds the model to the JSON schema while the answer is written. The agent may
+    /// have tools beside it.
+    Native,
 }
 
 /// The settings of an output contract.
@@ -186,6 +189,8 @@ pub(crate) const MAX_RETRIES: u32 = 10;
 /// The output contract of an agent.
 #[derive(Clone)]
 pub(crate) struct Output {
+    /// The id of the instruction; also what the form is called on a wire.
+    pub(crate) name: Str,
     pub(crate) contract: Arc<dyn OutputContract>,
     pub(crate) retries: u32,
     pub(crate) strategy: OutputStrategy,

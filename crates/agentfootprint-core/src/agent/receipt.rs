@@ -84,7 +84,7 @@ pub(crate) fn mint(facts: &ReceiptFacts<'_>) -> Value {
                 ("strategy", facts.strategy.map_or(Value::Null, Value::from)),
             ]),
         ),
-        ("params", params(facts.request)),
+        ("params", params(facts.run_id, facts.request)),
         ("omittedForAttention", object([("count", Value::from(0)), ("hashes", Value::from(Array::new()))])),
         (
             "basis",
@@ -113,7 +113,7 @@ fn tool_digest(tool: &crate::llm::ToolSchema) -> String {
     ]))
 }
 
-fn params(request: &LlmRequest) -> Value {
+fn params(run_id: &str, request: &LlmRequest) -> Value {
     let mut params = Object::new();
     if let Some(temperature) = request.temperature {
         params.insert("temperature", Value::from(temperature));
@@ -132,6 +132,10 @@ fn params(request: &LlmRequest) -> Value {
             "toolChoice",
             object([("type", Value::from("tool")), ("name", Value::from(name.clone()))]),
         );
+    }
+    if let Some(form) = &request.output_schema {
+        let schema = Value::from(receipt_hash(run_id, &canonical_json(&form.schema)));
+        params.insert("outputSchema", object([("name", Value::from(form.name.clone())), ("hash", schema)]));
     }
     Value::from(params)
 }

@@ -9,7 +9,8 @@ use footprint::value::{Array, Str, Value};
 
 use super::output::{FORCED_TOOL, OutputStrategy};
 use crate::llm::{
-    CacheField, CacheMarker, CacheTtl, LlmRequest, SystemSegment, Thinking, ToolChoice, ToolSchema,
+    CacheField, CacheMarker, CacheTtl, LlmRequest, OutputSchema, SystemSegment, Thinking, ToolChoice,
+    ToolSchema,
 };
 use crate::run::{StageCx, lock};
 
@@ -36,15 +37,22 @@ pub(crate) fn assemble(cx: &StageCx) -> Result<Assembled, StageError> {
         .with_system_segments(segments(&system_records))
         .with_messages(Messages::from(history.clone()));
     request.tools = if wrapping_up { Arc::default() } else { tools(cx)? };
-    if let Some(output) =
-        cx.agent.output.as_ref().filter(|output| output.strategy == OutputStrategy::ToolForced)
-    {
-        request = request.tool(ToolSchema::new(
-            FORCED_TOOL,
-            "Gives the final answer. Call it once, with the whole answer as its arguments.",
-            output.schema.clone().unwrap_or_default(),
-        ));
-        request.tool_choice = Some(ToolChoice::Tool { name: FORCED_TOOL.into() });
+    if let Some(output) = &cx.agent.output {
+        let schema = || output.schema.clone().unwrap_or_default();
+        match output.strategy {
+            OutputStrategy::Instruct => {}
+            OutputStrategy::ToolForced => {
+                request = request.tool(ToolSchema::new(
+                    FORCED_TOOL,
+                    "Gives the final answer. Call it once, with the whole answer as its arguments.",
+                    schema(),
+                ));
+                request.tool_choice = Some(ToolChoice::Tool { name: FORCED_TOOL.into() });
+            }
+            OutputStrategy::Native => {
+                request.output_schema = Some(OutputSchema::new(&output.name, schema()));
+            }
+        }
     }
     request.temperature = cx.agent.options.temperature;
     request.max_tokens = cx.agent.options.max_tokens;

@@ -191,14 +191,16 @@ pub(crate) fn check_start(core: &AgentCore) -> Result<(), RunRefusal> {
             }
         }
     }
-    let forced = core.output.as_ref().is_some_and(|output| output.strategy == OutputStrategy::ToolForced);
-    if forced && !core.capabilities.carries_forced_tool_choice {
-        return Err(RunRefusal::ForcedToolChoice {
-            provider: core.provider.name().into(),
-            model: core.model.clone(),
-        });
+    let (provider, model) = (|| core.provider.name().into(), || core.model.clone());
+    match core.output.as_ref().map(|output| output.strategy) {
+        Some(OutputStrategy::ToolForced) if !core.capabilities.carries_forced_tool_choice => {
+            Err(RunRefusal::ForcedToolChoice { provider: provider(), model: model() })
+        }
+        Some(OutputStrategy::Native) if !core.capabilities.carries_output_schema => {
+            Err(RunRefusal::OutputSchema { provider: provider(), model: model() })
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn role_word(role: &Role) -> Str {

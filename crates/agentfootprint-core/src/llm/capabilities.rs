@@ -33,6 +33,8 @@ pub struct Capabilities {
     pub carries_in_messages: RoleSet,
     /// Whether the model can be forced to call one named tool.
     pub carries_forced_tool_choice: bool,
+    /// Whether the endpoint can hold an answer to a JSON schema.
+    pub carries_output_schema: bool,
     /// How prompts are cached, when the agent can drive or meter it.
     pub prompt_caching: Option<PromptCaching>,
     /// Who turns this provider's raw thinking into blocks.
@@ -167,6 +169,13 @@ impl Capabilities {
         self
     }
 
+    /// Declares whether an answer can be held to a JSON schema.
+    #[must_use]
+    pub fn with_output_schema(mut self, carried: bool) -> Self {
+        self.carries_output_schema = carried;
+        self
+    }
+
     /// Declares prompt caching.
     #[must_use]
     pub fn with_prompt_caching(mut self, caching: impl Into<Option<PromptCaching>>) -> Self {
@@ -201,6 +210,7 @@ impl Capabilities {
         Capabilities {
             carries_in_messages: self.carries_in_messages.intersection(other.carries_in_messages),
             carries_forced_tool_choice: self.carries_forced_tool_choice && other.carries_forced_tool_choice,
+            carries_output_schema: self.carries_output_schema && other.carries_output_schema,
             prompt_caching: self.prompt_caching.zip(other.prompt_caching).and_then(|(a, b)| a.paired_with(b)),
             thinking_handler: thinking::paired_handlers(
                 self.thinking_handler.clone(),
@@ -232,6 +242,7 @@ impl fmt::Debug for Capabilities {
         f.debug_struct("Capabilities")
             .field("carries_in_messages", &self.carries_in_messages)
             .field("carries_forced_tool_choice", &self.carries_forced_tool_choice)
+            .field("carries_output_schema", &self.carries_output_schema)
             .field("prompt_caching", &self.prompt_caching)
             .field("thinking_handler", &self.thinking_handler.as_ref().map(|handler| handler.id().to_owned()))
             .field("thinking_mode", &self.thinking_mode)

@@ -43,7 +43,8 @@ pub use pricing::{CostTick, CumulativeCost, ModelPrices, PricingTable, StaticPri
 pub use provider::{LlmDecorator, LlmProvider, LlmStream};
 pub use report::{CircuitState, CollectedReports, NoReports, ReportSink, ResilienceReport};
 pub use request::{
-    CacheField, CacheMarker, CacheTtl, LlmRequest, SystemSegment, Thinking, ToolChoice, ToolSchema,
+    CacheField, CacheMarker, CacheTtl, LlmRequest, OutputSchema, SystemSegment, Thinking, ToolChoice,
+    ToolSchema,
 };
 pub use response::{LlmResponse, ServedBy, WireManifest};
 pub use stop::StopReason;

@@ -38,6 +38,8 @@ pub struct LlmRequest {
     pub thinking: Option<Thinking>,
     /// Forces one tool.
     pub tool_choice: Option<ToolChoice>,
+    /// The form the endpoint must give the text of its answer.
+    pub output_schema: Option<OutputSchema>,
     /// Where the stable prefix ends, placed by the cache strategy.
     pub cache_markers: Vec<CacheMarker>,
 }
@@ -67,6 +69,56 @@ impl ToolSchema {
     /// A tool.
     pub fn new(name: impl Into<Str>, description: impl Into<Str>, input_schema: Value) -> Self {
         ToolSchema { name: name.into(), description: description.into(), input_schema }
+    }
+}
+
+/// The form of an answer's text, for endpoints that hold the model to a JSON schema while it writes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OutputSchema {
+    /// What the form is called: letters, digits, `_` and `-`, at most 64.
+    pub name: Str,
+    /// The JSON schema.
+    pub schema: Value,
+}
+
+impl OutputSchema {
+    /// A form. Characters a name cannot have become `_`, and what is longer than a name can be is cut.
+    ///
+    /// ```
+    /// use agentfootprint_core::llm::OutputSchema;
+    /// let form = OutputSchema::new("weather report", footprint::value!({ "type": "object" }));
+    /// assert_eq!(&*form.name, "weather_report");
+    /// ```
+    pub fn new(name: &str, schema: Value) -> Self {
+        let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+        OutputSchema { name: name.chars().map(fits).take(64).collect::<String>().into(), schema }
+    }
+
+    /// Whether the schema leaves nothing open: every object in it lists all of its properties as required and allows no
+    /// other. Endpoints that guarantee a form ask for that.
+    pub fn is_closed(&self) -> bool {
+        let mut waiting = vec![&self.schema];
+        while let Some(schema) = waiting.pop() {
+            match schema {
+                Value::Array(items) => waiting.extend(items.iter()),
+                Value::Object(fields) => {
+                    if let Some(Value::Object(properties)) = fields.get("properties") {
+                        let required = fields.get("required").and_then(Value::as_array);
+                        let is_required = |name: &str| {
+                            required.is_some_and(|all| all.iter().any(|one| one.as_str() == Some(name)))
+                        };
+                        let is_shut = fields.get("additionalProperties") == Some(&Value::Bool(false));
+                        if !is_shut || !properties.keys().all(|name| is_required(name)) {
+                            return false;
+                        }
+                    }
+                    waiting.extend(fields.values());
+                }
+                _ => {}
+            }
+        }
+        true
     }
 }
 

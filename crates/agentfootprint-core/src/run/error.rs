@@ -107,6 +107,16 @@ pub enum RunRefusal {
         /// The model.
         model: Str,
     },
+    /// The provider cannot hold an answer to a schema.
+    #[error(
+        "provider `{provider}` does not declare structured output for model `{model}`; use the `instruct` strategy"
+    )]
+    OutputSchema {
+        /// The provider.
+        provider: Str,
+        /// The model.
+        model: Str,
+    },
     /// The chart cannot be resumed from this checkpoint.
     #[error("the run cannot be resumed: {message}")]
     NotResumable {
@@ -130,6 +140,7 @@ impl RunRefusal {
             Self::PauseAnswerRequired { .. } => "PauseAnswerRequiredError",
             Self::Delivery(_) => "DeliveryError",
             Self::ForcedToolChoice { .. } => "UnsupportedToolChoiceError",
+            Self::OutputSchema { .. } => "UnsupportedOutputSchemaError",
             Self::NotResumable { .. } => "ResumeError",
         }
     }
@@ -148,6 +159,7 @@ impl RunRefusal {
             Self::PauseAnswerRequired { .. } => "ERR_PAUSE_ANSWER_REQUIRED",
             Self::Delivery(_) => "ERR_DELIVERY",
             Self::ForcedToolChoice { .. } => "ERR_UNSUPPORTED_TOOL_CHOICE",
+            Self::OutputSchema { .. } => "ERR_UNSUPPORTED_OUTPUT_SCHEMA",
             Self::NotResumable { .. } => "ERR_RESUME",
         }
     }

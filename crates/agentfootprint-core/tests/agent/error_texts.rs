@@ -28,6 +28,10 @@ fn failures_of_a_run() {
             "provider `p` does not declare forced tool choice for model `m`; use the `instruct` strategy",
         ),
         (
+            &RunRefusal::OutputSchema { provider: "p".into(), model: "m".into() },
+            "provider `p` does not declare structured output for model `m`; use the `instruct` strategy",
+        ),
+        (
             &RunRefusal::NotResumable { message: "no such stage".into() },
             "the run cannot be resumed: no such stage",
         ),
@@ -146,6 +150,13 @@ fn faults_of_an_agent() {
         .build()
         .unwrap_err()
         .to_string();
+    let formless = agent(&Script::new([]))
+        .output_schema(Loose, OutputOptions::new().strategy(OutputStrategy::Native))
+        .build()
+        .unwrap_err()
+        .to_string();
+    let text = "output strategy `native` needs a JSON schema; give one with `OutputOptions::json_schema`";
+    assert!(formless.contains(text), "{formless}");
     for text in [
         "two injections are called `same`: a fact and a instructions; ids are unique per agent",
         "output strategy `tool-forced` needs a JSON schema; give one with `OutputOptions::json_schema`",

@@ -3,6 +3,8 @@
 use agentfootprint_core::agent::{OutputOptions, OutputStrategy, Typed, TypedReadError};
 use agentfootprint_core::llm::Capabilities;
 use agentfootprint_core::run::{RunRefusal, Runner};
+use agentfootprint_core::tools::Tool;
+use footprint::value::Value;
 use std::sync::{Arc, Mutex};
 
 use crate::support::*;
@@ -70,6 +72,32 @@ async fn a_failed_answer_is_corrected_in_a_frame() {
     assert_eq!(outcomes, ["retried", "passed"]);
 }
 
+/// Proves LLM-136.
+#[tokio::test]
+async fn a_native_form_goes_beside_the_tools_and_is_judged_all_the_same() {
+    let native = OutputOptions::new().strategy(OutputStrategy::Native).retries(1);
+    let able = Capabilities::default().with_output_schema(true);
+    let script = Script::new([say("no JSON"), say(r#"{"title":"Lamp"}"#)]).with_capabilities(able);
+    let agent_ = agent(&script)
+        .tool(Tool::builder("look").description("Looks.").handler(|_: Value, _| async { "seen" }))
+        .output_schema(contract(), native.clone())
+        .build()
+        .unwrap();
+    let (report, _) = run(&agent_, "go").await;
+    assert_eq!(report.answer().unwrap(), r#"{"title":"Lamp"}"#);
+    assert_eq!(report.record.answer_guarantee(), Some("native"));
+    for at in 0..2 {
+        let request = script.request(at);
+        let form = request.output_schema.as_ref().unwrap();
+        assert_eq!((&*form.name, form.schema.get("type")), ("output-schema", Some(&json!("object"))));
+        assert_eq!((request.tools.len(), request.tool_choice.is_none()), (1, true));
+    }
+
+    let unable = agent(&Script::new([])).output_schema(contract(), native.clone()).build().unwrap();
+    let refused = unable.run("go").await.outcome.unwrap_err();
+    assert!(matches!(refused, agentfootprint_core::run::RunError::Refused(RunRefusal::OutputSchema { .. })));
+}
+
 /// Proves TOOL-105, AGT-93: the synthetic tool is in the request only, its arguments are the answer; a provider that does not
 /// declare it is refused before there is a run.
 #[tokio::test]
@@ -90,7 +118,7 @@ async fn a_forced_form_is_in_the_request_only() {
     );
     assert_eq!(state(&report, "llmLatestToolCalls"), Some(json!([])));
 
-    let unable = agent(&Script::new([])).output_schema(contract(), forced).build().unwrap();
+    let unable = agent(&Script::new([])).output_schema(contract(), forced.clone()).build().unwrap();
     let refused = unable.run("go").await.outcome.unwrap_err();
     assert!(matches!(
         refused,

@@ -7,6 +7,7 @@ use super::response::{is_error, response};
 use crate::finish::Finish;
 use crate::frames::Frame;
 use crate::http::{Assembler, Piece, describe_body};
+use crate::stream_json::{self, Told};
 use crate::wire_json;
 
 /// Puts the events of one streamed message together. `message_stop` closes the stream; it, or a stop reason before
@@ -68,24 +69,11 @@ impl MessageAssembler {
 
 impl Assembler for MessageAssembler {
     fn push(&mut self, frame: &Frame, out: &mut Vec<Piece>) -> Result<(), LlmError> {
-        let data = frame.data.trim();
-        if data.is_empty() {
-            return Ok(()); // a keep-alive
-        }
-        if data == "[DONE]" {
-            return Ok(()); // proxies that speak both wires
-        }
-        let json: Json = match wire_json::parse(data.as_bytes()) {
-            Ok(json) => json,
-            // Some servers put bare words into the event.
-            Err(_) if frame.event == "error" => return Err(self.in_band_error(Json::from(data))),
-            Err(error) => {
-                return Err(self.unreadable(&format!("damaged JSON at column {}", error.column())));
-            }
+        let json = match stream_json::read(frame, &[]).map_err(|what| self.unreadable(&what))? {
+            Told::Nothing | Told::Farewell => return Ok(()), // proxies that speak both wires say farewell
+            Told::Words(words) => return Err(self.in_band_error(words)),
+            Told::Json(json) => json,
         };
-        if !json.is_object() && frame.event != "error" {
-            return Err(self.unreadable("it is not a JSON object"));
-        }
         if frame.event == "error" || is_error(&json) {
             return Err(self.in_band_error(json));
         }

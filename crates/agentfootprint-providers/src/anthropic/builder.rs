@@ -138,6 +138,12 @@ impl AnthropicBuilder {
         self
     }
 
+    /// Declares whether an answer can be held to a JSON schema (`output_config.format`), where the model's id does not tell.
+    pub fn structured_output(mut self, on: bool) -> Self {
+        self.settings.structured_output = Some(on);
+        self
+    }
+
     /// Declares whether `system` messages may stand among the messages, where the model's id does not tell. Models
     /// before Opus 4.8 reject them; to those they are not sent.
     pub fn system_turns(mut self, on: bool) -> Self {

@@ -94,6 +94,7 @@ pub struct Anthropic {
 struct Settings {
     thinking: Option<ThinkingMode>,
     forced_tool: Option<bool>,
+    structured_output: Option<bool>,
     system_turns: Option<bool>,
     parallel_tool_calls: Option<bool>,
     effort: Option<String>,
@@ -106,6 +107,7 @@ impl Settings {
         Dialect {
             thinking: self.thinking.unwrap_or(known.thinking),
             forced_tool: self.forced_tool.unwrap_or(known.forced_tool),
+            structured_output: self.structured_output.unwrap_or(known.structured_output),
             system_turns: self.system_turns.unwrap_or(known.system_turns),
             parallel_tool_calls: self.parallel_tool_calls,
             effort: self.effort.clone(),
@@ -237,6 +239,7 @@ impl LlmProvider for Anthropic {
         Capabilities::default()
             .carrying(RoleSet::FLOOR)
             .with_forced_tool_choice(dialect.forced_tool)
+            .with_output_schema(dialect.structured_output)
             .with_prompt_caching(caching)
             .with_thinking_handler(Arc::new(AnthropicThinking))
             .with_thinking_mode(dialect.thinking)

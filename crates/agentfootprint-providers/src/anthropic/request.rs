@@ -19,6 +19,7 @@ const ROOM_FOR_ANSWER: u64 = 1024;
 pub(super) struct Dialect {
     pub(super) thinking: ThinkingMode,
     pub(super) forced_tool: bool,
+    pub(super) structured_output: bool,
     pub(super) system_turns: bool,
     pub(super) parallel_tool_calls: Option<bool>,
     pub(super) effort: Option<String>,
@@ -85,7 +86,16 @@ enum WireThinking {
 
 #[derive(Serialize)]
 struct OutputConfig<'a> {
-    effort: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<OutputFormat<'a>>,
+}
+
+#[derive(Serialize)]
+struct OutputFormat<'a> {
+    r#type: &'static str,
+    schema: &'a Value,
 }
 
 #[derive(Serialize)]
@@ -145,13 +155,32 @@ pub(super) fn to_wire(
         temperature: request.temperature,
         stop_sequences: &request.stop,
         thinking,
-        output_config: dialect.effort.as_deref().map(|effort| OutputConfig { effort }),
+        output_config: output_config(request, model, dialect)?,
         tool_choice: tool_choice(request, dialect)?.filter(|_| has_tools),
         stream: stream.then_some(true),
     };
     serde_json::to_vec(&body).map_err(|error| {
         (LlmErrorKind::Refused, format!("the request cannot be written as JSON ({:?})", error.classify()))
     })
+}
+
+fn output_config<'a>(
+    request: &'a LlmRequest,
+    model: &str,
+    dialect: &'a Dialect,
+) -> Result<Option<OutputConfig<'a>>, Unsendable> {
+    let effort = dialect.effort.as_deref();
+    let format = match &request.output_schema {
+        Some(_) if !dialect.structured_output => {
+            let message = format!(
+                "the model `{model}` is not known to hold an answer to a JSON schema; use the `instruct` strategy, or declare \
+                 it with .structured_output(true)"
+            );
+            return Err((LlmErrorKind::Refused, message));
+        }
+        form => form.as_ref().map(|form| OutputFormat { r#type: "json_schema", schema: &form.schema }),
+    };
+    Ok((effort.is_some() || format.is_some()).then_some(OutputConfig { effort, format }))
 }
 
 /// The system prompt: a text, or with a mark the stable part and the rest. Joined, the parts are the prompt.

@@ -37,6 +37,10 @@ pub(super) type Unsendable = (LlmErrorKind, String);
 
 /// The body for `model`, in request order throughout, so that equal requests give equal bytes.
 pub(super) fn to_wire(request: &LlmRequest, model: &str, settings: &Settings) -> Result<Vec<u8>, Unsendable> {
+    if request.output_schema.is_some() {
+        let message = "this wire cannot hold an answer to a JSON schema; use the `instruct` or the `tool-forced` strategy";
+        return Err((LlmErrorKind::Refused, message.to_owned()));
+    }
     let thinking = thinking(request, model, settings)?;
     let mut points = Points::of(request, model, settings);
     let mut body = Map::new();

@@ -46,23 +46,31 @@ impl SseFramer {
         }
     }
 
-    fn end_line(&mut self, out: &mut Vec<Frame>) -> Result<(), FrameError> {
+    /// Ends a line: what was kept of it from earlier bytes, and `rest`.
+    fn end_line(&mut self, rest: &[u8], out: &mut Vec<Frame>) -> Result<(), FrameError> {
+        if self.line.is_empty() {
+            return self.take_line(rest, out); // the common line, whole in one piece: nothing is copied
+        }
         let mut line = std::mem::take(&mut self.line);
-        if std::mem::take(&mut self.first_line) && line.starts_with(BOM) {
-            line.drain(..BOM.len());
-        }
-        if line.is_empty() {
-            self.dispatch(out)?;
-        } else {
-            self.field(&line);
-        }
+        line.extend_from_slice(rest);
+        self.take_line(&line, out)?;
         line.clear();
         self.line = line; // keep the allocation
         Ok(())
     }
 
+    fn take_line(&mut self, line: &[u8], out: &mut Vec<Frame>) -> Result<(), FrameError> {
+        let is_first = std::mem::take(&mut self.first_line);
+        let line = line.strip_prefix(BOM).filter(|_| is_first).unwrap_or(line);
+        if line.is_empty() {
+            return self.dispatch(out);
+        }
+        self.field(line);
+        Ok(())
+    }
+
     fn field(&mut self, line: &[u8]) {
-        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
         let (name, rest) = line.split_at_checked(colon).unwrap_or((line, &[]));
         let value = rest.strip_prefix(b":").unwrap_or(rest);
         let value = value.strip_prefix(b" ").unwrap_or(value);
@@ -104,15 +112,17 @@ impl Framer for SseFramer {
                 rest = rest.get(1..).unwrap_or_default();
                 continue;
             }
-            let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let end = memchr::memchr2(b'\n', b'\r', rest);
             let (line, tail) = rest.split_at_checked(end.unwrap_or(rest.len())).unwrap_or((rest, &[]));
             if self.line.len() + self.data.len() + line.len() > self.limit {
                 return Err(FrameError::TooLarge { limit: self.limit });
             }
-            self.line.extend_from_slice(line);
-            if let Some(end) = tail.first() {
-                self.after_cr = *end == b'\r';
-                self.end_line(out)?;
+            match tail.first() {
+                None => self.line.extend_from_slice(line),
+                Some(end) => {
+                    self.after_cr = *end == b'\r';
+                    self.end_line(line, out)?;
+                }
             }
             rest = tail.get(1..).unwrap_or_default();
         }
@@ -121,7 +131,7 @@ impl Framer for SseFramer {
 
     fn finish(&mut self, out: &mut Vec<Frame>) -> Result<(), FrameError> {
         if !self.line.is_empty() {
-            self.end_line(out)?;
+            self.end_line(&[], out)?;
         }
         self.dispatch(out)
     }

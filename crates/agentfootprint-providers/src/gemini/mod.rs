@@ -228,6 +228,7 @@ impl LlmProvider for Gemini {
         Capabilities::default()
             .carrying(RoleSet::FLOOR)
             .with_forced_tool_choice(true)
+            .with_output_schema(true)
             .with_prompt_caching(PromptCaching::Automatic { reports_usage: true })
             .with_thinking_handler(Arc::new(GeminiThinking))
             .with_streams(self.streams)

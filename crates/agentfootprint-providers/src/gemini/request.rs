@@ -131,6 +131,11 @@ struct GenerationConfig<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     stop_sequences: &'a [Str],
     #[serde(skip_serializing_if = "Option::is_none")]
+    response_mime_type: Option<&'static str>,
+    /// The field that takes JSON Schema as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_json_schema: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     thinking_config: Option<ThinkingConfig<'a>>,
 }
 
@@ -181,6 +186,8 @@ fn generation_config<'a>(request: &'a LlmRequest, dialect: &'a Dialect) -> Gener
         temperature: request.temperature,
         max_output_tokens: request.max_tokens.or(dialect.max_tokens),
         stop_sequences: &request.stop,
+        response_mime_type: request.output_schema.as_ref().map(|_| "application/json"),
+        response_json_schema: request.output_schema.as_ref().map(|form| &form.schema),
         thinking_config: (thinking != ThinkingConfig::default()).then_some(thinking),
     }
 }

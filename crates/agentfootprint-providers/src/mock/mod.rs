@@ -271,6 +271,7 @@ impl LlmProvider for Mock {
         Capabilities::default()
             .carrying(RoleSet::ALL)
             .with_forced_tool_choice(true)
+            .with_output_schema(true)
             .with_thinking_handler(Arc::new(MockThinking))
             .with_streams(self.streams)
     }

@@ -192,6 +192,7 @@ impl LlmProvider for Ollama {
     fn capabilities(&self, _model: &str) -> Capabilities {
         Capabilities::default()
             .carrying(RoleSet::ALL)
+            .with_output_schema(true)
             .with_thinking_handler(Arc::new(OllamaThinking))
             .with_streams(self.streams)
     }

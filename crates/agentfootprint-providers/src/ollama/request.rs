@@ -168,7 +168,7 @@ pub(super) fn to_wire(
         tools: request.tools.iter().map(wire_tool).collect(),
         stream,
         think,
-        format: options.format.as_ref(),
+        format: request.output_schema.as_ref().map(|form| &form.schema).or(options.format.as_ref()),
         keep_alive: options.keep_alive.as_deref(),
         options: says_something.then_some(wire_options),
     };

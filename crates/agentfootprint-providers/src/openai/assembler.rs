@@ -7,7 +7,11 @@ use super::response::{reported_error, response};
 use crate::finish::Finish;
 use crate::frames::Frame;
 use crate::http::{Assembler, HeaderMap, Piece, describe_body};
+use crate::stream_json::{self, Told};
 use crate::wire_json;
+
+/// Fields that every chunk repeats and nothing here reads.
+const UNREAD: [&str; 5] = ["created", "model", "system_fingerprint", "service_tier", "obfuscation"];
 
 /// Puts the frames of one streamed completion together. `data: [DONE]` closes the stream; a `finish_reason` is the
 /// evidence that the answer is whole, and a missing `[DONE]` after it is fine.
@@ -33,25 +37,15 @@ impl ChatAssembler {
 
 impl Assembler for ChatAssembler {
     fn push(&mut self, frame: &Frame, out: &mut Vec<Piece>) -> Result<(), LlmError> {
-        let data = frame.data.trim();
-        if data == "[DONE]" {
-            self.closed = true;
-            return Ok(());
-        }
-        if data.is_empty() {
-            return Ok(()); // a keep-alive
-        }
-        let json: Json = match wire_json::parse(data.as_bytes()) {
-            Ok(json) => json,
-            // Some servers put bare words into the event.
-            Err(_) if frame.event == "error" => return Err(self.in_band_error(Json::from(data))),
-            Err(error) => {
-                return Err(self.unreadable(&format!("damaged JSON at column {}", error.column())));
+        let json = match stream_json::read(frame, &UNREAD).map_err(|what| self.unreadable(&what))? {
+            Told::Nothing => return Ok(()),
+            Told::Farewell => {
+                self.closed = true;
+                return Ok(());
             }
+            Told::Words(words) => return Err(self.in_band_error(words)),
+            Told::Json(json) => json,
         };
-        if !json.is_object() && frame.event != "error" {
-            return Err(self.unreadable("it is not a JSON object"));
-        }
         if let Some(error) = reported_error(&json).or_else(|| (frame.event == "error").then(|| json.clone()))
         {
             return Err(self.in_band_error(error));

@@ -52,6 +52,7 @@ pub struct OpenAiBuilder {
     default_model: Option<String>,
     legacy: Option<bool>,
     forced_tool_choice: Option<bool>,
+    structured_output: Option<bool>,
     reports_usage: Option<bool>,
     no_streaming: bool,
     dialect: Dialect,
@@ -175,6 +176,13 @@ impl OpenAiBuilder {
         self
     }
 
+    /// Whether the endpoint can hold an answer to a JSON schema (`response_format`). The official one can; a compatible one
+    /// has to be declared.
+    pub fn structured_output(mut self, on: bool) -> Self {
+        self.structured_output = Some(on);
+        self
+    }
+
     /// Declares that one tool can be forced; for custom base URLs this is off unless declared.
     pub fn forced_tool_choice(mut self, on: bool) -> Self {
         self.forced_tool_choice = Some(on);
@@ -259,6 +267,7 @@ impl OpenAiBuilder {
         dialect.legacy = self.legacy.unwrap_or(!official);
         dialect.stream_usage = self.reports_usage.unwrap_or(!dialect.legacy);
         dialect.forced_tool_choice = self.forced_tool_choice.unwrap_or(official);
+        dialect.output_schema = self.structured_output.unwrap_or(official);
         let exchange = match self.exchange {
             Some(exchange) => exchange,
             None => Arc::new(

@@ -290,8 +290,10 @@ fn texts_of(list: Option<&Json>) -> Vec<&str> {
 
 /// The counts, where a server puts them: beside the choices, in its own corner (Groq), or in the choice (Moonshot).
 fn stated_usage(json: &Json) -> Option<Usage> {
-    let places = ["/usage", "/x_groq/usage", "/choices/0/usage"];
-    places.iter().find_map(|place| usage_of(json.pointer(place)?))
+    let usage_in = |json: &Json| usage_of(json.get("usage")?);
+    usage_in(json)
+        .or_else(|| usage_in(json.get("x_groq")?))
+        .or_else(|| usage_in(json.get("choices")?.get(0)?))
 }
 
 /// The counts, made disjoint: this wire counts cached tokens inside the prompt and reasoning inside the completion.

@@ -236,6 +236,7 @@ impl LlmProvider for OpenAi {
         Capabilities::default()
             .carrying(RoleSet::ALL)
             .with_forced_tool_choice(self.dialect.forced_tool_choice)
+            .with_output_schema(self.dialect.output_schema)
             .with_prompt_caching(caching)
             .with_thinking_handler(Arc::new(OpenAiThinking))
             .with_streams(self.streams)

@@ -21,6 +21,7 @@ pub(super) struct Dialect {
     /// Give the model its own reasoning back, as some compatible servers ask for.
     pub(super) replay_reasoning: bool,
     pub(super) forced_tool_choice: bool,
+    pub(super) output_schema: bool,
     pub(super) max_tokens: Option<u64>,
 }
 
@@ -38,6 +39,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<ResponseFormat<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
@@ -51,6 +54,20 @@ struct Body<'a> {
     stream: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
+}
+
+#[derive(Serialize)]
+struct ResponseFormat<'a> {
+    r#type: &'static str,
+    json_schema: NamedSchema<'a>,
+}
+
+/// The form of an answer. `strict` asks for a guarantee, which is only given for a closed schema.
+#[derive(Serialize)]
+pub(super) struct NamedSchema<'a> {
+    name: &'a str,
+    strict: bool,
+    schema: &'a Value,
 }
 
 #[derive(Serialize)]
@@ -138,6 +155,8 @@ pub(super) fn to_wire(
         tools: request.tools.iter().map(wire_tool).collect(),
         tool_choice: tool_choice(request, dialect)?.filter(|_| has_tools),
         parallel_tool_calls: dialect.parallel_tool_calls.filter(|_| has_tools),
+        response_format: named_schema(request, dialect)?
+            .map(|json_schema| ResponseFormat { r#type: "json_schema", json_schema }),
         temperature: request.temperature.filter(|_| !reasoning),
         max_tokens: max_tokens.filter(|_| dialect.legacy),
         max_completion_tokens: max_tokens.filter(|_| !dialect.legacy),
@@ -218,6 +237,26 @@ fn wire_tool(tool: &ToolSchema) -> WireTool<'_> {
         description: &tool.description,
         parameters: &tool.input_schema,
     })
+}
+
+/// The form the answer is to have, for an endpoint that can hold the model to one.
+pub(super) fn named_schema<'a>(
+    request: &'a LlmRequest,
+    dialect: &Dialect,
+) -> Result<Option<NamedSchema<'a>>, Unsendable> {
+    match &request.output_schema {
+        Some(_) if !dialect.output_schema => Err((
+            LlmErrorKind::Refused,
+            "this endpoint does not declare that it can hold an answer to a JSON schema; use the `instruct` strategy, or \
+             declare it with .structured_output(true)"
+                .to_owned(),
+        )),
+        form => Ok(form.as_ref().map(|form| NamedSchema {
+            name: &form.name,
+            strict: form.is_closed(),
+            schema: &form.schema,
+        })),
+    }
 }
 
 fn tool_choice<'a>(

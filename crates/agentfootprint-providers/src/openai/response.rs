@@ -52,8 +52,9 @@ pub(super) fn reported_error(json: &Json) -> Option<Json> {
     {
         return Some(json.clone());
     }
-    let inner =
-        ["/choices/0/error", "/x_groq/error"].iter().find_map(|place| json.pointer(place).filter(is_error));
+    let in_choice = json.get("choices").and_then(|choices| choices.get(0)?.get("error"));
+    let in_corner = json.get("x_groq").and_then(|corner| corner.get("error"));
+    let inner = [in_choice, in_corner].into_iter().flatten().find(is_error);
     inner.map(|error| json!({"error": error}))
 }
 

@@ -28,6 +28,10 @@ pub(super) fn to_rig(request: &LlmRequest, asked: Option<&str>) -> Result<Comple
     for (position, message) in history.iter().enumerate() {
         add_message(&mut messages, &mut ids, position, message)?;
     }
+    if request.output_schema.is_some() {
+        let message = "this wire cannot hold an answer to a JSON schema; use the `instruct` or the `tool-forced` strategy";
+        return Err((LlmErrorKind::Refused, message.to_owned()));
+    }
     let mut rig = CompletionRequest::from(messages);
     rig.model = asked.map(str::to_owned);
     rig.temperature = request.temperature;

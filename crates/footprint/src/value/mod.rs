@@ -33,6 +33,7 @@ mod number;
 mod object;
 mod pvec;
 mod ser;
+mod shapes;
 pub mod summary;
 mod tail;
 mod text;

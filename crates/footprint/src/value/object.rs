@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::array::child_depth;
 use super::equal::{Pairs, same_so_far};
 use super::pvec::{PIter, PVec};
+use super::shapes::{self, Keys};
 use super::{Str, Value, names};
 
 /// Up to this many entries an object is two flat lists; beyond, persistent vectors and a hash trie.
@@ -40,7 +41,7 @@ struct Node {
 
 #[derive(Clone)]
 enum Body {
-    Flat { keys: Arc<Vec<Str>>, values: FlatValues },
+    Flat { keys: Keys, values: FlatValues },
     Wide(Box<Wide>),
 }
 
@@ -169,7 +170,7 @@ impl Object {
             Body::Flat { keys, values } => match flat_position(keys, key.as_ref()) {
                 Some(at) => values.get_mut(at).map(|slot| std::mem::replace(slot, value)),
                 None if values.len() < FLAT => {
-                    Arc::make_mut(keys).push(key.into_key());
+                    shapes::add(keys, key);
                     values.push(value);
                     None
                 }
@@ -303,20 +304,20 @@ impl Object {
 
     fn node_mut(&mut self) -> &mut Node {
         Arc::make_mut(self.0.get_or_insert_with(|| {
-            Arc::new(Node { depth: 1, body: Body::Flat { keys: Arc::default(), values: FlatValues::new() } })
+            Arc::new(Node { depth: 1, body: Body::Flat { keys: shapes::none(), values: FlatValues::new() } })
         }))
     }
 
     /// Entries whose keys are known to be distinct.
-    fn from_unique(keys: Vec<Str>, values: FlatValues) -> Self {
+    fn from_unique(keys: Keys, values: FlatValues) -> Self {
         if values.is_empty() {
             return Self::new();
         }
         let depth = values.iter().map(child_depth).max().unwrap_or(1);
         let body = if values.len() <= FLAT {
-            Body::Flat { keys: Arc::new(keys), values }
+            Body::Flat { keys, values }
         } else {
-            Body::Wide(Box::new(Wide::from_unique(keys.into_iter().zip(values))))
+            Body::Wide(Box::new(Wide::from_unique(keys.iter().cloned().zip(values))))
         };
         Self(Some(Arc::new(Node { depth, body })))
     }
@@ -353,7 +354,7 @@ fn flat_position(keys: &[Str], key: &str) -> Option<usize> {
 
 impl<K: IntoKey> FromIterator<(K, Value)> for Object {
     fn from_iter<I: IntoIterator<Item = (K, Value)>>(entries: I) -> Self {
-        let (mut keys, mut values) = (Vec::<Str>::new(), FlatValues::new());
+        let (mut keys, mut values) = (shapes::none(), FlatValues::new());
         let mut entries = entries.into_iter();
         for (key, value) in entries.by_ref() {
             match flat_position(&keys, key.as_ref()) {
@@ -363,7 +364,7 @@ impl<K: IntoKey> FromIterator<(K, Value)> for Object {
                     }
                 }
                 None => {
-                    keys.push(key.into_key());
+                    shapes::add(&mut keys, key);
                     values.push(value);
                     if keys.len() > FLAT {
                         break;

@@ -169,6 +169,7 @@ fn judge_schema(
 fn guarantee(output: &Output) -> &'static str {
     match output.strategy {
         OutputStrategy::ToolForced => "tool-forced",
+        OutputStrategy::Native => "native",
         OutputStrategy::Instruct => "checked",
     }
 }

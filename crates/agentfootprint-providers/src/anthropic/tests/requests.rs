@@ -389,3 +389,21 @@ async fn what_the_wire_cannot_say_is_refused_before_sending() {
     }
     assert!(exchange.requests().is_empty());
 }
+
+/// Proves LLM-136.
+#[tokio::test]
+async fn a_form_of_the_answer_is_asked_of_models_that_know_it() {
+    let mut request = LlmRequest::new("claude-sonnet-4-5").user("hi");
+    request.output_schema =
+        Some(agentfootprint_core::llm::OutputSchema::new("f", value!({"type": "object"})));
+    let format = json!({"type": "json_schema", "schema": {"type": "object"}});
+    assert_eq!(sent(&request).await["output_config"], json!({"format": format}));
+    request.model = "claude-3-5-haiku-latest".into();
+    let (told, exchange) = builder([]);
+    let provider = told.build().unwrap();
+    assert!(!provider.capabilities("claude-3-5-haiku-latest").carries_output_schema);
+    let error = provider.complete(&request, &CallCx::detached()).await.unwrap_err();
+    assert_eq!(error.kind, LlmErrorKind::Refused);
+    assert!(error.to_string().contains("declare it with .structured_output(true)"), "{error}");
+    assert!(exchange.requests().is_empty());
+}

@@ -199,3 +199,16 @@ async fn cache_points_stand_behind_their_prefix() {
     assert_eq!(caching("meta.llama3-1-8b-instruct-v1:0"), None);
     assert!(!provider.capabilities(CLAUDE).carries_in_messages.names().contains(&"system"));
 }
+
+/// Proves LLM-136.
+#[tokio::test]
+async fn a_form_of_the_answer_is_refused_before_sending() {
+    let mut request = conversation(CLAUDE);
+    request.output_schema =
+        Some(agentfootprint_core::llm::OutputSchema::new("f", value!({"type": "object"})));
+    let (told, exchange) = builder([]);
+    let error = told.build().unwrap().complete(&request, &CallCx::detached()).await.unwrap_err();
+    assert_eq!(error.kind, LlmErrorKind::Refused);
+    assert!(error.to_string().contains("use the `instruct` or the `tool-forced` strategy"), "{error}");
+    assert!(exchange.requests().is_empty());
+}

@@ -181,3 +181,15 @@ async fn what_the_wire_cannot_say_is_refused_before_sending() {
     }
     assert!(exchange.requests().is_empty());
 }
+
+/// Proves LLM-136.
+#[tokio::test]
+async fn a_form_of_the_answer_goes_as_it_is() {
+    let mut request = request();
+    request.output_schema =
+        Some(agentfootprint_core::llm::OutputSchema::new("f", value!({"type": "object"})));
+    assert_eq!(
+        super::sent(&request).await["generationConfig"],
+        json!({"responseMimeType": "application/json", "responseJsonSchema": {"type": "object"}})
+    );
+}

@@ -157,3 +157,13 @@ fn an_unset_context_is_warned_about_once() {
         assert_eq!(count.load(std::sync::atomic::Ordering::SeqCst), expected);
     }
 }
+
+/// Proves LLM-136: the form of one request stands before the one the builder gives to all.
+#[tokio::test]
+async fn a_form_of_the_answer_is_the_format() {
+    let mut request = LlmRequest::new("qwen3").user("hi");
+    request.output_schema =
+        Some(agentfootprint_core::llm::OutputSchema::new("f", value!({"type": "object"})));
+    let body = sent(&request, |builder| builder.format(value!("json"))).await;
+    assert_eq!(body["format"], json!({"type": "object"}));
+}

@@ -6,6 +6,7 @@ use super::items::{Misshapen, failure, kind_of, response, text_of};
 use crate::finish::Finish;
 use crate::frames::Frame;
 use crate::http::{Assembler, Piece, describe_body};
+use crate::stream_json::{self, Told};
 use crate::wire_json;
 
 /// Puts the events of one streamed answer together. `response.completed` and `response.incomplete` bring the whole
@@ -78,22 +79,11 @@ impl ResponsesAssembler {
 
 impl Assembler for ResponsesAssembler {
     fn push(&mut self, frame: &Frame, out: &mut Vec<Piece>) -> Result<(), LlmError> {
-        let data = frame.data.trim();
-        if data.is_empty() || data == "[DONE]" {
-            return Ok(());
-        }
-        let json: Json = match wire_json::parse(data.as_bytes()) {
-            Ok(json) => json,
-            // Some servers put bare words into the event.
-            Err(_) if frame.event == "error" => Json::from(data),
-            Err(error) => {
-                let what = format!("damaged JSON at column {}", error.column());
-                return Err(self.finish.unreadable_frame(&what));
-            }
+        let json = match stream_json::read(frame, &[]) {
+            Ok(Told::Nothing | Told::Farewell) => return Ok(()),
+            Ok(Told::Words(json) | Told::Json(json)) => json,
+            Err(what) => return Err(self.finish.unreadable_frame(&what)),
         };
-        if !json.is_object() && frame.event != "error" {
-            return Err(self.finish.unreadable_frame("it is not a JSON object"));
-        }
         let broken = LlmErrorKind::StreamBroken { delivered: false };
         let kind = json.get("type").and_then(Json::as_str).unwrap_or(&frame.event);
         if kind == "error" || (kind.is_empty() && json.get("error").is_some_and(|error| !error.is_null())) {

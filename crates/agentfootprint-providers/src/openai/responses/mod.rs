@@ -134,6 +134,7 @@ impl LlmProvider for OpenAiResponses {
         Capabilities::default()
             .carrying(RoleSet::ALL)
             .with_forced_tool_choice(self.door.dialect.forced_tool_choice)
+            .with_output_schema(self.door.dialect.output_schema)
             .with_prompt_caching(caching)
             .with_thinking_handler(Arc::new(ResponsesThinking))
             .with_streams(self.door.streams)

@@ -5,7 +5,7 @@ use agentfootprint_record::message::{ProviderMessage, Role};
 use footprint::value::{Str, Value};
 use serde_json::{Map, Value as Json, json};
 
-use super::super::request::{Dialect, Unsendable, is_reasoning_model};
+use super::super::request::{Dialect, Unsendable, is_reasoning_model, named_schema};
 use super::thinking;
 
 /// The body for `model`, in request order throughout, so that equal requests give equal bytes.
@@ -71,6 +71,13 @@ pub(super) fn to_wire(
             body.insert("reasoning".into(), Json::Object(how));
         }
         body.insert("include".into(), json!(["reasoning.encrypted_content"]));
+    }
+    if let Some(form) = named_schema(request, dialect)? {
+        let mut format = json!(form);
+        if let Some(fields) = format.as_object_mut() {
+            fields.insert("type".into(), json!("json_schema"));
+        }
+        body.insert("text".into(), json!({ "format": format }));
     }
     body.insert("store".into(), json!(false));
     if stream {

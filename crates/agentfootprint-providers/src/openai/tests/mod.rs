@@ -2,6 +2,7 @@ mod answers;
 mod azure;
 mod bad_input;
 mod fixtures;
+mod local;
 mod peculiar;
 mod refusals;
 mod requests;

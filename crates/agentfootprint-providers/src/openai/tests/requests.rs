@@ -1,7 +1,7 @@
 //! What is sent.
 
 use agentfootprint_core::llm::{
-    CallCx, LlmErrorKind, LlmProvider, LlmRequest, Thinking, ToolChoice, ToolSchema,
+    CallCx, LlmErrorKind, LlmProvider, LlmRequest, OutputSchema, Thinking, ToolChoice, ToolSchema,
 };
 use agentfootprint_record::message::{Message, Messages, ThinkingBlock, ToolCall};
 use footprint::value;
@@ -242,4 +242,34 @@ async fn the_shorthand_means_the_default_model() {
     assert_eq!(sent(&request).await["model"], "gpt-4o-mini");
     let (chosen, exchange) = builder([ok()]);
     assert_eq!(sent_by(chosen.default_model("gpt-4.1"), &exchange, &request).await["model"], "gpt-4.1");
+}
+
+/// Proves LLM-136: a guarantee is asked for where the schema leaves nothing open, on both doors, and only where it is declared.
+#[tokio::test]
+async fn a_form_of_the_answer_is_a_response_format() {
+    let open = value!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let closed = value!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false});
+    let mut request = LlmRequest::new("gpt-4o-mini").user("hi");
+    for (schema, strict) in [(&open, false), (&closed, true)] {
+        request.output_schema = Some(OutputSchema::new("my form", schema.clone()));
+        let named = json!({"name": "my_form", "strict": strict, "schema": schema});
+        assert_eq!(
+            sent(&request).await["response_format"],
+            json!({"type": "json_schema", "json_schema": named})
+        );
+        let (told, exchange) = builder([Answer::ok("{}")]);
+        let _ = told.build_responses().unwrap().complete(&request, &CallCx::detached()).await;
+        let format = json!({"type": "json_schema", "name": "my_form", "strict": strict, "schema": schema});
+        assert_eq!(exchange.sent_json(0)["text"], json!({"format": format}));
+    }
+    let (unknown, exchange) = builder([]);
+    let unknown = unknown.base_url("http://localhost:1/v1").build().unwrap();
+    assert!(!unknown.capabilities("m").carries_output_schema);
+    let error = unknown.complete(&request, &CallCx::detached()).await.unwrap_err();
+    assert_eq!(error.kind, LlmErrorKind::Refused);
+    assert!(error.to_string().contains("declare it with .structured_output(true)"), "{error}");
+    assert!(exchange.requests().is_empty());
+    let (declared, exchange) = builder([ok()]);
+    let declared = declared.base_url("http://localhost:1/v1").structured_output(true);
+    assert_eq!(sent_by(declared, &exchange, &request).await["response_format"]["type"], "json_schema");
 }
