@@ -41,7 +41,7 @@ pub(super) fn rules_sentence(rules: Option<&Rules>) -> String {
 
 impl Answer<'_> {
     /// The envelope: a coverage ledger around the procedure's own answer.
-    pub(super) fn to_value(self) -> Value {
+    pub(super) fn into_value(self) -> Value {
         let (rows, declined) = self.rows.as_ref().map_or((0, 0), |rows| (rows.total(), rows.declined()));
         let lists = self.coverage(declined);
         let open = lists.not_checked.len();

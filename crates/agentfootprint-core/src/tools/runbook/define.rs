@@ -191,7 +191,7 @@ impl Runbook {
             meanings,
             walk: filed,
         }
-        .to_value()
+        .into_value()
     }
 }
 
