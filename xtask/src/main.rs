@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod golden;
+mod notes;
 mod test;
 mod wire;
 
@@ -38,6 +39,8 @@ enum Command {
         /// A folder of cases, at any depth.
         dir: PathBuf,
     },
+    /// Writes `canonical-notes.json` from the constants it lists, at the root and into the package.
+    Notes,
     /// Runs the benchmarks beside their peers and prints a table of ratios.
     Bench {
         /// Only workloads whose name contains this text.
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Command::Test => test::run(),
         Command::Golden { dir, only, full } => golden::run(&dir, only.as_deref(), full),
         Command::Wire { dir } => wire::run(&dir),
+        Command::Notes => notes::run(),
         Command::Bench { only } => bench::run(only.as_deref()),
     }
 }

@@ -120,6 +120,7 @@ mod guides {
     }
     pages! {
         tools = "tools.md",
+        runbooks = "runbooks.md",
         context = "context.md",
         people = "people.md",
         watching = "watching.md",

@@ -371,6 +371,16 @@ impl AgentBuilder {
         self
     }
 
+    /// Puts what the tools said about their coverage under every answer, in one block the model does not write. The block is not
+    /// streamed. An answer that has a schema or is validated stays as it is; there the block is
+    /// [`RunRecord::coverage_block`](crate::run::RunRecord::coverage_block).
+    pub fn limits_travel_with_the_answer(mut self) -> Self {
+        if std::mem::replace(&mut self.options.limits_travel, true) {
+            self.twice("limits_travel_with_the_answer");
+        }
+        self
+    }
+
     /// Reads the provider's thinking with this handler instead of the declared one.
     pub fn thinking_handler(mut self, handler: impl ThinkingHandler) -> Self {
         if self.thinking_handler.replace(Some(Arc::new(handler))).is_some() {

@@ -148,6 +148,8 @@ pub(crate) struct AgentOptions {
     pub(crate) record_receipt: bool,
     pub(crate) posture: Posture,
     pub(crate) wrap_up: bool,
+    /// Whether the tools' limits are put under the answer.
+    pub(crate) limits_travel: bool,
     pub(crate) on_authorization_required: OnAuthorizationRequired,
     pub(crate) caching: bool,
     pub(crate) react_mode: AgentReactMode,
@@ -177,6 +179,7 @@ impl Default for AgentOptions {
             record_receipt: true,
             posture: Posture::default(),
             wrap_up: true,
+            limits_travel: false,
             on_authorization_required: OnAuthorizationRequired::default(),
             caching: true,
             react_mode: AgentReactMode::default(),

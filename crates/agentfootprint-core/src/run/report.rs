@@ -8,10 +8,11 @@ use footprint::pause::FlowchartCheckpoint;
 use footprint::report::RunReport as WalkReport;
 use footprint::snapshot::Snapshot;
 use footprint::structure::Structure;
-use footprint::value::{Object, Str, Value};
+use footprint::value::{Array, Object, Str, Value};
 
 use super::checkpoint::AgentRunCheckpoint;
 use super::error::RunError;
+use crate::tools::{CoverageLists, coverage_block, declared_coverage};
 
 /// How a run ended, when it did not fail.
 #[derive(Clone, Debug)]
@@ -164,6 +165,20 @@ impl RunRecord {
     /// The values of the answer no evidence holds, if the gate found any.
     pub fn unsupported_values(&self) -> Option<&Value> {
         self.state.get(state::UNSUPPORTED_VALUES)
+    }
+
+    /// What the run's tools said about their coverage, all together: what was checked, what was not, what cannot be.
+    pub fn coverage(&self) -> CoverageLists {
+        self.coverage_rows().map(declared_coverage).unwrap_or_default()
+    }
+
+    /// The same as the text that travels with an answer; none when no tool said anything.
+    pub fn coverage_block(&self) -> Option<String> {
+        coverage_block(self.coverage_rows()?)
+    }
+
+    fn coverage_rows(&self) -> Option<&Array> {
+        self.state.get(state::COVERAGE_DECLARED).and_then(Value::as_array)
     }
 
     /// How the answer's validation went, when one is declared.

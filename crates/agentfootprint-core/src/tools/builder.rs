@@ -311,6 +311,17 @@ impl<A> ToolBuilder<A> {
         self
     }
 
+    /// Adds what another builder found wrong.
+    pub(super) fn faulty(mut self, problems: Vec<ToolDefProblem>) -> Self {
+        self.problems.extend(problems);
+        self
+    }
+
+    /// Whether no input schema was given.
+    pub(super) fn lacks_input(&self) -> bool {
+        self.input_schema.is_none()
+    }
+
     /// Takes over declarations read elsewhere, with what was wrong with them.
     #[must_use]
     pub fn declarations(mut self, declared: ToolDeclarations, problems: Vec<ToolDefProblem>) -> Self {

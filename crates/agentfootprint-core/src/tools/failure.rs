@@ -54,7 +54,7 @@ where
     E: StdError + Send + Sync + 'static,
 {
     fn from(error: E) -> Self {
-        match asked_inside(&error) {
+        match inner_error_behind(&error, asked) {
             // A question of an inner tool is the outer call's question (TOOL-75).
             Some(pause) => Self::Pause(pause),
             None => Self::Error(ToolError::from_boxed(Box::new(error))),
@@ -62,15 +62,26 @@ where
     }
 }
 
-/// How far an inner call's question is looked for behind an error.
+/// How far an inner call's error is looked for behind another one.
 const HOPS: usize = 8;
 
-fn asked_inside(error: &(dyn StdError + 'static)) -> Option<PauseRequest> {
+fn asked(error: &InnerCallError) -> Option<PauseRequest> {
+    match error {
+        InnerCallError::Paused { pause, .. } => Some(pause.clone()),
+        _ => None,
+    }
+}
+
+/// What `pick` takes of an inner call's error that an error was made from; engines and tools wrap what they pass on.
+pub(super) fn inner_error_behind<T>(
+    error: &(dyn StdError + 'static),
+    pick: impl Fn(&InnerCallError) -> Option<T>,
+) -> Option<T> {
     let mut next = Some(error);
     for _ in 0..HOPS {
         let error = next?;
-        if let Some(InnerCallError::Paused { pause, .. }) = error.downcast_ref() {
-            return Some(pause.clone());
+        if let Some(found) = error.downcast_ref().and_then(&pick) {
+            return Some(found);
         }
         next = error.source();
     }

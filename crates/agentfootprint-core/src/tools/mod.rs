@@ -11,6 +11,8 @@
 //! | middleware | links that change, deny or ask about a call or its result |
 //! | catalog | what a catalogue of tools as a whole gets wrong |
 //! | chart_tool | a flowchart as a tool, with the records of its walks |
+//! | coverage | results that say what was looked at and what was not |
+//! | runbook | a procedure whose every answer says what was checked |
 //! | code | a tool that runs code the model wrote |
 //! | credentials | who vends them, and that they never reach a record |
 //! | dispatch | the pipeline itself, step by step |
@@ -21,6 +23,7 @@ mod catalog;
 mod chart_tool;
 mod code;
 mod context;
+mod coverage;
 mod credentials;
 mod declare;
 mod dispatch;
@@ -38,6 +41,7 @@ mod present;
 pub mod private;
 mod provider;
 mod registry;
+mod runbook;
 mod schema;
 mod sessions;
 mod texts;
@@ -64,6 +68,14 @@ pub use self::code::{
     OutputCut, ProducedFile, SessionStart, StagedInput, code_runner_tool, local_code_runner,
 };
 pub use self::context::ToolContext;
+pub(crate) use self::coverage::with_limits;
+pub use self::coverage::{
+    ABSENCE_MARKER, ABSENCE_NOTE, Absence, AbsenceBuilder, COVERAGE_BLOCK_HEADING, COVERAGE_MARKER,
+    COVERAGE_NOTE, CoverageBuilder, CoverageError, CoverageFacts, CoverageItem, CoverageKind, CoverageLists,
+    CoverageReading, Covered, LedgerReading, SEMANTICS_MARKER, SEMANTICS_NOTE, absence_evidence_projection,
+    absent, canonical_notes, coverage, coverage_block, declared_coverage, read_absence, read_coverage,
+    read_ledger,
+};
 pub use self::credentials::{
     ApiKey, Basic, Bearer, Credential, CredentialAccess, CredentialError, CredentialHeaders,
     CredentialProvider, CredentialRequest, CredentialResponse, CredentialRetry, HeaderCredential,
@@ -77,7 +89,7 @@ pub use self::declare::{
 };
 pub(crate) use self::dispatch::{OutstandingConsent, dispatched, resume_batch, run_batch};
 pub use self::dispatch::{ToolFate, tool_fate};
-pub use self::dispatch_door::{InnerCallError, ToolDispatch};
+pub use self::dispatch_door::{InnerCallError, InnerCallOptions, ToolDispatch};
 pub use self::envelope::{EnvelopeReading, ToolEffect, ToolEnvelope, read_envelope};
 pub use self::failure::{PauseRequest, ToolError, ToolFailure, ask_human, pause_here};
 #[doc(hidden)]
@@ -109,6 +121,7 @@ pub use self::provider::{
 };
 pub use self::registry::ToolSetError;
 pub(crate) use self::registry::check_tool_set;
+pub use self::runbook::{Presentation, RunbookTool, UnknownPresentation, runbook_as_tool};
 pub use self::schema::ToolSchema;
 pub use self::sessions::{
     Cleanup, CloseReport, TeardownError, TeardownOptions, TeardownScope, tool_session_key,

@@ -6,6 +6,7 @@ use footprint::value::{Str, Value};
 use serde::Serialize;
 
 use super::arms::{Arms, ERROR_ARM};
+use super::coverage::{Absence, Covered};
 use super::envelope::ToolEnvelope;
 use super::failure::{PauseRequest, ToolError, ToolFailure};
 
@@ -22,6 +23,10 @@ pub enum ToolOutput {
     Text(Str),
     /// A JSON value, read by the model in compact form with its key order.
     Json(Value),
+    /// The tool looked and there is nothing (EVD-103).
+    Absent(Absence),
+    /// A result with what it stands on.
+    Covered(Covered),
     /// Content with typed effects and a status (TOOL-69).
     Envelope(ToolEnvelope),
 }
@@ -44,8 +49,22 @@ impl ToolOutput {
             Self::None => None,
             Self::Text(text) => Some(Value::String(text)),
             Self::Json(value) => Some(value),
+            Self::Absent(absence) => Some(absence.to_value()),
+            Self::Covered(covered) => Some(covered.to_value()),
             Self::Envelope(envelope) => Some(envelope.into_value()),
         }
+    }
+}
+
+impl From<Absence> for ToolOutput {
+    fn from(absence: Absence) -> Self {
+        Self::Absent(absence)
+    }
+}
+
+impl From<Covered> for ToolOutput {
+    fn from(covered: Covered) -> Self {
+        Self::Covered(covered)
     }
 }
 
@@ -64,7 +83,7 @@ pub fn render(value: Option<&Value>) -> Str {
 /// |---|---|
 /// | `String`, `&'static str` | the text |
 /// | `()` or `None` | nothing |
-/// | any `Serialize` value | its JSON |
+/// | any `Serialize` value, among them [`Absence`] and [`Covered`] | its JSON |
 /// | [`ToolOutput`] | itself |
 /// | `Result<one of these, E>` | the value, or the error; `E` is any `std::error::Error`, a text, or a [`ToolFailure`] |
 ///

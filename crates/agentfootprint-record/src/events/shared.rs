@@ -106,3 +106,31 @@ impl From<&crate::message::ThinkingBlock> for ThinkingBlock {
         }
     }
 }
+
+/// The ground alone, without a reason.
+impl From<&str> for CoverageItem {
+    fn from(what: &str) -> Self {
+        Self::new(what)
+    }
+}
+
+/// The ground alone, without a reason.
+impl From<String> for CoverageItem {
+    fn from(what: String) -> Self {
+        Self::new(Str::from(what))
+    }
+}
+
+/// The ground alone, without a reason.
+impl From<Str> for CoverageItem {
+    fn from(what: Str) -> Self {
+        Self::new(what)
+    }
+}
+
+/// The ground and the reason.
+impl<W: Into<Str>, R: Into<Str>> From<(W, R)> for CoverageItem {
+    fn from((what, why): (W, R)) -> Self {
+        Self { what: what.into(), why: Some(why.into()) }
+    }
+}

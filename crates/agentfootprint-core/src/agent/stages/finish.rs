@@ -10,6 +10,7 @@ use footprint::value::{Array, Object, Str, Value};
 
 use super::engine::copy;
 use crate::run::{StageCx, message};
+use crate::tools::with_limits;
 
 /// Everything the parent knows, except what this branch itself makes.
 pub(crate) fn input(parent: &StateView) -> Object {
@@ -28,7 +29,7 @@ pub(crate) fn output(end: &SubflowEnd) -> Object {
 /// Captures the answer and says that the turn is over.
 pub(crate) async fn prepare(cx: StageCx) -> Result<(), StageError> {
     crate::validation::committed(&cx)?;
-    let answer = cx.text(state::LLM_LATEST_CONTENT)?;
+    let answer = with_its_limits(&cx, cx.text(state::LLM_LATEST_CONTENT)?)?;
     let iteration = cx.iteration()?;
     cx.set(state::FINAL_CONTENT, answer.clone())?;
     let user = message("user", cx.text(state::USER_MESSAGE)?);
@@ -49,6 +50,17 @@ pub(crate) async fn prepare(cx: StageCx) -> Result<(), StageError> {
             .stopped_early(stopped.as_ref().map(stopped_early))
     });
     Ok(())
+}
+
+/// The answer with what its tools declared under it, when that was asked for (EVD-130). Text under JSON would break whoever reads
+/// it, so an answer with a schema or a validation stays as it was judged (EVD-133).
+fn with_its_limits(cx: &StageCx, answer: Str) -> Result<Str, StageError> {
+    let agent = &cx.agent;
+    if !agent.options.limits_travel || agent.output.is_some() || agent.answer_validation.is_some() {
+        return Ok(answer);
+    }
+    let declared = cx.list(state::COVERAGE_DECLARED)?;
+    Ok(with_limits(&answer, &declared).map_or(answer, Str::from))
 }
 
 fn stopped_early(record: &Value) -> StoppedEarly {

@@ -12,6 +12,7 @@ use footprint::value::{Object, Str, Value};
 use super::artifacts;
 use super::batch::{Batch, tool_message};
 use super::call::{Attempt, Call};
+use super::coverage;
 use super::gates::call_context;
 use super::permission::Halt;
 use super::repeat::Landings;
@@ -19,6 +20,7 @@ use super::size;
 use super::teardown;
 use super::verdict::Verdict;
 use crate::run::StageCx;
+use crate::tools::coverage::read_coverage;
 use crate::tools::declare::RepeatedWhen;
 use crate::tools::envelope::{EnvelopeReading, ToolEffect, ToolEnvelope, read_envelope};
 use crate::tools::middleware::{Ledger, ToolResultContext, walk_result};
@@ -68,6 +70,8 @@ impl Outcome {
             ToolOutput::None => outcome(None, false),
             ToolOutput::Text(text) => outcome(Some(Value::from(text)), false),
             ToolOutput::Json(value) => outcome(Some(value), true),
+            ToolOutput::Absent(absence) => outcome(Some(absence.to_value()), false),
+            ToolOutput::Covered(covered) => outcome(Some(covered.to_value()), false),
             ToolOutput::Envelope(envelope) => {
                 let mut out = outcome(None, false);
                 out.open(envelope);
@@ -104,6 +108,16 @@ impl Outcome {
             }),
             EnvelopeReading::Data => {}
         }
+    }
+
+    /// Step 15: what the result says of its coverage is on the record before anything measures or replaces it. A status the
+    /// tool declared stands. Only a handler's result is read: never a person's answer, never a text.
+    fn cover(&mut self, batch: &Batch, call: &Call) -> Result<(), StageError> {
+        let Some(value) = self.value.as_ref().filter(|_| self.verdict == Verdict::Ran) else { return Ok(()) };
+        let Some(reading) = read_coverage(value) else { return Ok(()) };
+        coverage::declare(batch, call, &reading)?;
+        self.status = self.status.take().or(reading.status);
+        Ok(())
     }
 
     /// Step 19: the ceiling is measured on what the model would now read.
@@ -157,6 +171,7 @@ pub(super) async fn finish(
 ) -> Result<Delivered, StageError> {
     let (cx, call) = (&batch.cx, &attempt.call);
     outcome.recognise(cx, &call.name);
+    outcome.cover(batch, call)?;
     outcome.ceiling(batch, attempt);
     if outcome.verdict.ran() {
         teardown::settle(batch, attempt).await;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use agentfootprint_record::events::words::PermissionCapability;
 use footprint::value::{Array, Str, Value};
+use tokio_util::sync::CancellationToken;
 
 use super::artifacts;
 use super::batch::Batch;
@@ -51,9 +52,9 @@ pub(super) fn door(cx: &StageCx, batch: &Batch, attempt: &Attempt, live: &Arc<At
     let named = Arc::clone(&inner);
     ToolDispatch::new(
         Arc::new(move |name| named.find(name).is_some()),
-        Arc::new(move |name, args| {
+        Arc::new(move |name, args, options| {
             let inner = Arc::clone(&inner);
-            Box::pin(async move { inner.call(&name, args).await })
+            Box::pin(async move { inner.call_until(&name, args, options.cancel).await })
         }),
     )
 }
@@ -68,7 +69,32 @@ impl Inner {
         })
     }
 
-    async fn call(&self, name: &str, args: Value) -> Result<ToolOutput, InnerCallError> {
+    /// One call, which ends when the caller's own token is cancelled. What the tool returned is never looked at here.
+    async fn call_until(
+        &self,
+        name: &str,
+        args: Value,
+        until: Option<CancellationToken>,
+    ) -> Result<ToolOutput, InnerCallError> {
+        let cancel = self.cx.run.cancel.child_token();
+        let Some(until) = until else { return self.call(name, args, cancel).await };
+        tokio::select! {
+            biased;
+            () = until.cancelled() => {
+                // What the tool left running sees it too.
+                cancel.cancel();
+                Err(InnerCallError::Cancelled { name: name.to_owned() })
+            }
+            done = self.call(name, args, cancel.clone()) => done,
+        }
+    }
+
+    async fn call(
+        &self,
+        name: &str,
+        args: Value,
+        cancel: CancellationToken,
+    ) -> Result<ToolOutput, InnerCallError> {
         let refused = |why: String| InnerCallError::Refused { name: name.to_owned(), why };
         if !self.live.load(Ordering::Relaxed) {
             return Err(refused(format!("the call of `{}` it belongs to has ended", self.outer_name)));
@@ -98,7 +124,7 @@ impl Inner {
         let credential = self.vended(&tool, name).await?;
         let facts = CallFacts {
             iteration: self.iteration,
-            cancel: self.cx.run.cancel.clone(),
+            cancel,
             spoken_args: args.clone(),
             credentials: credential::access(&self.cx, &name.into()),
             credential,

@@ -8,6 +8,7 @@
 //! | `permission`, `credential` | 3, 4, 8 and 11 |
 //! | `artifacts` | 10, 21 and 23: what a store has to do with a call |
 //! | `execute` | 12: the handler, contained |
+//! | `coverage` | 15: what a result says it stands on |
 //! | `finish` | 13–30: what the record holds and what the model reads |
 //! | `pause`, `resume` | leaving a batch for a person's answer, and coming back |
 //! | `verdict` | the outcome table |
@@ -21,6 +22,7 @@ mod artifacts;
 mod batch;
 mod call;
 mod component;
+mod coverage;
 mod credential;
 mod door;
 mod execute;

@@ -44,6 +44,7 @@ const KNOWN: &[&str] = &[
     "window",
     "reliability",
     "artifacts",
+    "limitsTravelWithTheAnswer",
 ];
 
 pub(in crate::golden) fn agent(
@@ -71,6 +72,9 @@ pub(in crate::golden) fn agent(
     }
     if let Some(system) = declared.get("system").and_then(Value::as_str) {
         builder = builder.system(system);
+    }
+    if declared.get("limitsTravelWithTheAnswer").and_then(Value::as_bool) == Some(true) {
+        builder = builder.limits_travel_with_the_answer();
     }
     if let Some(temperature) = declared.get("temperature").and_then(Value::as_f64) {
         builder = builder.temperature(temperature);

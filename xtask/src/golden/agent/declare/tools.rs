@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agentfootprint_core::tools::{
-    CheckIn, PermissionCapability, Tool, ToolContext, ToolError, ToolFailure, ToolOutput, ask_human,
+    CheckIn, CoverageItem, CoverageLists, PermissionCapability, Tool, ToolContext, ToolError, ToolFailure,
+    ToolOutput, absent, ask_human, coverage,
 };
 use agentfootprint_record::events::words::Word as _;
 use footprint::value::Value as Kept;
@@ -109,6 +110,8 @@ impl Behaviour {
             "askHuman",
             "contextFacts",
             "wanted",
+            "absent",
+            "coverage",
         ];
         let name = declared
             .as_object()
@@ -158,6 +161,19 @@ impl Behaviour {
             let asked = eval(data, &Given(args.clone())).map_err(|thrown| ToolError::new(thrown.0))?;
             return Err(ask_human(Kept::from(asked.unwrap_or_default())));
         }
+        if let Some(declared) = self.declared.get("absent") {
+            let minted = absent(text(declared, "what"))
+                .lists(lists(declared))
+                .try_instead(text(declared, "tryInstead"));
+            return Ok(ToolOutput::Absent(minted.build()?));
+        }
+        if let Some(covered) = self.declared.get("coverage") {
+            let behaviour =
+                Self::of(covered.get("result").cloned().unwrap_or_default()).map_err(ToolError::new)?;
+            let result = behaviour.act(args, cx)?.into_value().unwrap_or_default();
+            let declared = covered.get("declaration").cloned().unwrap_or_default();
+            return Ok(ToolOutput::Covered(coverage(result).lists(lists(&declared)).build()?));
+        }
         if let Some(thrown) = self.declared.get("throw") {
             let message = thrown.as_str().map_or_else(|| text(thrown, "message"), str::to_owned);
             return Err(ToolError::new(message).into());
@@ -181,6 +197,23 @@ impl Behaviour {
             return Ok(ToolOutput::Json(Kept::from(facts)));
         }
         Ok(ToolOutput::None)
+    }
+}
+
+/// The lists of a declaration; an entry is a text or `{what, why?}`.
+fn lists(declared: &Value) -> CoverageLists {
+    let items = |key: &str| -> Vec<CoverageItem> {
+        let item = |entry: &Value| match (entry.as_str(), entry.get("why")) {
+            (Some(what), _) => CoverageItem::from(what),
+            (None, Some(_)) => CoverageItem::from((text(entry, "what"), text(entry, "why"))),
+            (None, None) => CoverageItem::from(text(entry, "what")),
+        };
+        list(declared, key).iter().map(item).collect()
+    };
+    CoverageLists {
+        checked: items("checked"),
+        not_checked: items("notChecked"),
+        cannot_cover: items("cannotCover"),
     }
 }
 
