@@ -1,18 +1,10 @@
 //! `agentfootprint run`: one question to a real model.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use agentfootprint::agent::AgentBuilder;
-#[cfg(any(
-    feature = "anthropic",
-    feature = "gemini",
-    feature = "openai",
-    feature = "ollama",
-    feature = "bedrock"
-))]
-use agentfootprint::llm::LlmProvider;
 use agentfootprint::prelude::*;
 use clap::{Args, ValueEnum};
 
@@ -42,9 +34,10 @@ pub(crate) struct RunArgs {
     /// Waits for the whole answer instead of streaming it.
     #[arg(long)]
     no_stream: bool,
-    /// Where the recording is written.
-    #[arg(long, default_value = "run-recording.json")]
-    out: PathBuf,
+    /// Where the recording is written. By default into the first of run-recording.json, run-recording-2.json … that is not there
+    /// yet.
+    #[arg(long)]
+    out: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -79,8 +72,9 @@ async fn asked(args: &RunArgs) -> Result<ExitCode, Failure> {
     let declared = declared.map_err(|error| Failure::unusable(error.to_string()))?;
     let run = declared.await.map_err(|refusal| Failure::unusable(refusal.to_string()))?;
     live.end();
-    run.save(&args.out).map_err(|error| Failure::failed(error.to_string()))?;
-    say(format!("\nrecording: {}\n", args.out.display()));
+    let out = args.out.clone().unwrap_or_else(|| free_name(|name| name.exists()));
+    run.save(&out).map_err(|error| Failure::failed(error.to_string()))?;
+    say(format!("\nrecording: {}\n", out.display()));
     match run.answer() {
         Ok(answer) => {
             if args.no_stream {
@@ -90,6 +84,15 @@ async fn asked(args: &RunArgs) -> Result<ExitCode, Failure> {
         }
         Err(error) => Err(Failure::failed(error.to_string())),
     }
+}
+
+/// A name for a recording that replaces no other one.
+fn free_name(is_taken: impl Fn(&Path) -> bool) -> PathBuf {
+    let name = |at: u32| match at {
+        1 => PathBuf::from("run-recording.json"),
+        at => PathBuf::from(format!("run-recording-{at}.json")),
+    };
+    (1..).map(name).find(|name| !is_taken(name)).unwrap_or_else(|| name(1))
 }
 
 fn builder(args: &RunArgs) -> Result<AgentBuilder, Failure> {

@@ -260,7 +260,7 @@ impl<'a> Fields<'a> {
         out.invoker_stage_id = self.take("invokerStageId").map(|v| text(v, "invokerStageId")).transpose()?;
         out.by_interrupt = by_interrupt(self.take("pausedBy"), "pausedBy")?;
         out.interrupt_answers = values(self.take("interruptAnswers"), "interruptAnswers")?;
-        out.resumed_with = self.values.shift_remove("resumedWith");
+        out.resumed_with = self.given("resumedWith");
         if let Some(at) = self.take("pausedAt") {
             match at.as_f64() {
                 Some(at) if at >= 0.0 => out.paused_at = at as u64,
