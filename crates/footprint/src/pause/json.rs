@@ -142,7 +142,7 @@ impl FlowchartCheckpoint {
 }
 
 /// The members that are read as plain values.
-const MEMBERS: [&str; 17] = [
+const MEMBERS: [&str; 18] = [
     "checkpointVersion",
     "sharedState",
     "pausedStageId",
@@ -156,6 +156,7 @@ const MEMBERS: [&str; 17] = [
     "pendingPauses",
     "pausedBy",
     "interruptAnswers",
+    "resumedWith",
     "pausedAt",
     "dispatchedBy",
     "fanOuts",

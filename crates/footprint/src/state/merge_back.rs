@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bundle::Row;
 use super::path::Path;
 use super::staging::StagedOp;
 use crate::value::{Array, Object, Value};
+use crate::verbs::Verb;
 
 /// What a returned list does to the list that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -92,6 +94,24 @@ pub fn seed_ops(mapped: &Object) -> Vec<StagedOp> {
         }
     }
     ops
+}
+
+/// What [`seed_ops`] come to on a level that holds nothing yet and redacts nothing: the rows, and the state they make. Every
+/// path is new there and none lies above another, so there is no net change to find and nothing to check.
+pub(crate) fn first_seed(mapped: &Object) -> (Box<[Row]>, Object) {
+    let row = |op| match op {
+        StagedOp::Set { path, value } => Some(Row::new(path, Verb::Set, value)),
+        _ => None,
+    };
+    let rows = seed_ops(mapped).into_iter().filter_map(row).collect();
+    let is_empty = |value: &Value| matches!(value, Value::Object(entries) if entries.is_empty());
+    let state = if mapped.values().any(is_empty) {
+        let kept = mapped.iter().filter(|(_, value)| !is_empty(value));
+        kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+    } else {
+        mapped.clone()
+    };
+    (rows, state)
 }
 
 /// A run's first state: defaults under initial values. Initial values win; objects merge deeply, lists do

@@ -54,6 +54,7 @@ pub use bundle::{Bundle, Gap, Phase, Row, Untracked};
 pub use encode::EncodedCommit;
 pub use fold::{apply_bundle, apply_row, fold};
 pub use keys::{Key, KeyProblem, ListKey, MapKey, RUNS_KEY, StateKey, check_key, check_segment};
+pub(crate) use merge_back::first_seed;
 pub use merge_back::{ArrayMergeMode, merge_back, seed_ops, starting_state};
 pub use path::{Path, PathRelation};
 pub use policy::{CommitValues, RunPolicy, Tracking, UnknownWord, WriteProvenance};

@@ -25,7 +25,9 @@ fn texts_with_line_breaks() {
     let text = chart.description();
     let numbered: Vec<_> = text
         .lines()
-        .filter_map(|line| line.trim_start().split_once(". ").map(|(n, _)| n.to_owned()))
+        .filter_map(|line| line.trim_start().split_once(". "))
+        .filter(|(number, _)| number.parse::<u32>().is_ok())
+        .map(|(number, _)| number)
         .collect();
     assert_eq!(
         text.lines().skip(2).filter(|l| !l.trim_start().starts_with('-')).count(),

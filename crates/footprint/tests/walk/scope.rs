@@ -205,7 +205,13 @@ async fn diagnostics() {
     assert_eq!(Value::Object(frame.evals), value!({ "quality": 0.5 }));
     assert_eq!(Value::Object(frame.errors), value!({ "warning": "slow" }));
     assert!(report.state().is_empty());
-    assert_eq!(report.warnings(), [Warning::EmptyEmitName { stage: "s".into() }]);
+    assert_eq!(
+        report.warnings(),
+        [
+            Warning::EmptyEmitName { stage: "s".into() },
+            Warning::UnserializableEmit { stage: "s".into(), name: "bad".into() }
+        ]
+    );
     let emits: Vec<_> = lines_recorder.all().into_iter().filter(|line| line.starts_with("emit")).collect();
     assert_eq!(emits.len(), 11);
     assert_eq!(emits[0], "emit(log.debug.list) s#0");

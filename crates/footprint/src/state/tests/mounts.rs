@@ -1,4 +1,7 @@
 use super::*;
+use proptest::prelude::*;
+
+use crate::state::first_seed;
 use crate::value;
 
 fn ops(mapped: Value, mode: ArrayMergeMode, parent: Value) -> Vec<String> {
@@ -40,6 +43,39 @@ fn a_seed_spreads_objects_one_level() {
     let mut seeded = mapped.as_object().cloned().unwrap();
     seeded.remove("empty");
     assert_eq!(level.state, seeded);
+}
+
+proptest! {
+    /// Proves ENG-31: the short way of a first seed records and makes what staging it does.
+    #[test]
+    fn a_first_seed_is_what_its_operations_come_to(mapped in mapped()) {
+        for dial in [CommitValues::Full, CommitValues::Delta] {
+            let mut level = Level::new(value!({}), dial, None);
+            level.step(seed_ops(&mapped));
+            let (rows, state) = first_seed(&mapped);
+            prop_assert_eq!(&level.state, &state);
+            let staged = level.log.iter().flat_map(|bundle| bundle.rows.iter()).collect::<Vec<_>>();
+            prop_assert_eq!(staged, rows.iter().collect::<Vec<_>>());
+        }
+    }
+}
+
+fn mapped() -> impl Strategy<Value = Object> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        "[a-c]{0,3}".prop_map(Value::from),
+    ];
+    let value = leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4)
+                .prop_map(|items| Value::Array(items.into_iter().collect())),
+            prop::collection::vec(("[a-e]{0,2}", inner), 0..4)
+                .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+        ]
+    });
+    prop::collection::vec(("[a-e]{1,2}", value), 0..20).prop_map(|entries| entries.into_iter().collect())
 }
 
 /// Proves ENG-80.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::FrameHandle;
 use super::kept::Kept;
 use crate::observe::{CommitEvent, Hook, Mutation};
-use crate::state::{Bundle, CommitValues, Phase, Staging, seed_ops};
+use crate::state::{Bundle, CommitValues, Phase, Staging, WriteProvenance, first_seed, seed_ops};
 use crate::value::{Object, Value};
 use crate::walk::level::Level;
 use crate::walk::shared::lock;
@@ -118,22 +118,27 @@ impl FrameHandle {
 
     /// Commits the seed of a mounted level: the first bundle of *its* log, stamped with this mount.
     pub(in crate::walk) fn seed(&self, inner: &Level, seed: &Object) {
-        let mut staging = Staging::default();
-        let mut core = inner.core();
-        for op in seed_ops(seed) {
-            staging.apply(&core.state, op);
-        }
         let policy = &self.run.policy;
-        let commit = self.run.redaction(&[], |redaction| {
-            staging.encode(policy.commit_values, policy.write_provenance, redaction)
-        });
-        if !commit.redacted_paths.is_empty() {
-            self.run.note_redacted(&commit.redacted_paths);
-        }
-        commit.land(&staging, &mut core.state);
         let mut bundle = self.empty_bundle();
-        bundle.rows = commit.rows;
-        bundle.redacted_paths = commit.redacted_paths;
+        let mut core = inner.core();
+        let is_plain = !self.run.is_redacting() && policy.write_provenance == WriteProvenance::Off;
+        if is_plain && core.state.is_empty() {
+            (bundle.rows, core.state) = first_seed(seed);
+        } else {
+            let mut staging = Staging::default();
+            for op in seed_ops(seed) {
+                staging.apply(&core.state, op);
+            }
+            let commit = self.run.redaction(&[], |redaction| {
+                staging.encode(policy.commit_values, policy.write_provenance, redaction)
+            });
+            if !commit.redacted_paths.is_empty() {
+                self.run.note_redacted(&commit.redacted_paths);
+            }
+            commit.land(&staging, &mut core.state);
+            bundle.rows = commit.rows;
+            bundle.redacted_paths = commit.redacted_paths;
+        }
         bundle.idx.0 = core.log.len();
         inner.push_bundle(&mut core, Arc::new(bundle));
     }
