@@ -13,6 +13,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 mod agent;
 mod engine;
+mod model_server;
 mod parse;
 mod recording;
 
@@ -47,7 +48,7 @@ impl<T> Kept for Held<T> {}
 
 fn main() -> ExitCode {
     let only = std::env::args().nth(1);
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("no runtime: {error}");

@@ -25,6 +25,7 @@ pub(crate) fn run(only: Option<&str>) -> ExitCode {
     let graphs = langgraph(&ours);
     let agents_alone = graphs.is_empty() && ours.keys().any(|name| name.starts_with(AGENT));
     peers.extend(graphs);
+    peers.extend(rig(&ours));
     println!(
         "\n{:<19} {:>12} {:>14} {:>9} {:>16} {:>8} {:>20}",
         "workload", "ours µs/step", "peer µs/step", "ratio", "heap B/step", "allocs", "first→last tenth µs"
@@ -57,7 +58,7 @@ pub(crate) fn run(only: Option<&str>) -> ExitCode {
     }
     println!(
         "\nheap: bytes retained per step beyond the caller's payload (+ payload); ratio: peer time / our time in this run; \
-         peers: LangGraph for agent-*, footprintjs otherwise"
+         peers: rig for agent-http-* (it runs, we record), LangGraph for other agent-*, footprintjs otherwise"
     );
     ExitCode::SUCCESS
 }
@@ -71,9 +72,24 @@ fn our_side(only: Option<&str>) -> Option<BTreeMap<String, Row>> {
 /// What the names of agent workloads begin with.
 const AGENT: &str = "agent-";
 
+/// What the names of agent workloads with a model behind a connection begin with.
+const SERVED: &str = "agent-http-";
+
+/// Builds the peer of the agent that is written in Rust too and runs the workloads that both sides know.
+fn rig(ours: &BTreeMap<String, Row>) -> BTreeMap<String, Row> {
+    let wanted: Vec<&String> = ours.keys().filter(|name| name.starts_with(SERVED)).collect();
+    if wanted.is_empty() {
+        return BTreeMap::new();
+    }
+    let mut command = Command::new("cargo");
+    command.args(["run", "--quiet", "--release", "--"]).args(wanted);
+    rows(command.current_dir(workspace_root().join("bench/peers/rig"))).unwrap_or_default()
+}
+
 /// Installs the peer of the agent into an environment of its own and runs the workloads that both sides know.
 fn langgraph(ours: &BTreeMap<String, Row>) -> BTreeMap<String, Row> {
-    let wanted: Vec<&String> = ours.keys().filter(|name| name.starts_with(AGENT)).collect();
+    let wanted: Vec<&String> =
+        ours.keys().filter(|name| name.starts_with(AGENT) && !name.starts_with(SERVED)).collect();
     if wanted.is_empty() {
         return BTreeMap::new();
     }

@@ -180,7 +180,7 @@ fn bedrock(_: &RunArgs) -> Result<AgentBuilder, Failure> {
     feature = "bedrock"
 ))]
 fn with<E: std::fmt::Display>(
-    built: Result<impl LlmProvider, E>,
+    built: Result<impl agentfootprint::llm::LlmProvider, E>,
     args: &RunArgs,
 ) -> Result<AgentBuilder, Failure> {
     let provider = built.map_err(|error| Failure::unusable(error.to_string()))?;
@@ -208,4 +208,19 @@ fn openai(args: &RunArgs) -> Result<AgentBuilder, Failure> {
 #[cfg(not(feature = "openai"))]
 fn openai(_: &RunArgs) -> Result<AgentBuilder, Failure> {
     Err(Failure::unusable("this build has no openai adapter; build it with the feature `openai`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_replaces_no_other_one() {
+        let taken = ["run-recording.json", "run-recording-2.json"];
+        assert_eq!(free_name(|_| false), Path::new("run-recording.json"));
+        assert_eq!(
+            free_name(|name| taken.iter().any(|t| name == Path::new(t))),
+            Path::new("run-recording-3.json")
+        );
+    }
 }
