@@ -21,4 +21,5 @@ mod tail;
 pub use boundary::BoundaryRecorder;
 pub use options::{BoundaryDetail, RecordOptions};
 pub use producer::RecordingHandle;
+pub(crate) use producer::recording_of_chart;
 pub use run::{RecordBuilder, RecordedRun, SaveError};

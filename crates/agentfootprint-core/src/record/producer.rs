@@ -111,6 +111,12 @@ impl RecordingHandle {
     }
 }
 
+/// The recording of a bare chart that ran inside a tool, as a reader without the right to its secrets may see it. It has no
+/// events: nobody said any.
+pub(crate) fn recording_of_chart(report: &footprint::report::RunReport) -> Recording {
+    Recording::new(report.snapshot_redacted().clone(), Vec::new(), report.runtime_structure())
+}
+
 impl fmt::Debug for RecordingHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecordingHandle")

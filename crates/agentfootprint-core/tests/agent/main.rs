@@ -20,6 +20,7 @@ mod open_rules;
 mod output;
 mod promises;
 mod receipts;
+mod recordings;
 mod refusals;
 mod reliability;
 mod reliability_answers;

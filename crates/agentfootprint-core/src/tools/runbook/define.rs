@@ -16,6 +16,7 @@ use super::meanings::{Decisions, meanings_of};
 use super::rows::RowSet;
 use super::walk::{self, Walked};
 use super::{Dials, Procedure, RunbookTool};
+use crate::record::recording_of_chart;
 use crate::tools::chart_tool::ChartWalk;
 use crate::tools::context::ToolContext;
 use crate::tools::declare::{ToolDefError, ToolDefProblem};
@@ -168,13 +169,7 @@ impl Runbook {
         let steps = walked.steps;
         let mut filed = walk::file(ctx, &self.name, walked).await;
         if let Some(dial) = &dials.recording {
-            let recording = walk::record(ctx, &self.name, dial, || {
-                agentfootprint_record::recording::Recording::new(
-                    report.snapshot_redacted().clone(),
-                    Vec::new(),
-                    report.runtime_structure(),
-                )
-            });
+            let recording = walk::record(ctx, &self.name, dial, || recording_of_chart(report));
             filed.add(recording.await);
         }
         Answer {
