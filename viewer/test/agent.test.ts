@@ -176,6 +176,7 @@ describe("findings and story", () => {
     expect(tell(recording([commit(0, "a#0")])).basis).toBe("steps");
     expect(tell(recording([commit(0, "a#0")], { snapshot: { recorders: [{ name: "any", data: [{ text: "It began.", depth: 0, runtimeStageId: "a#0" }] }] } })).lines).toMatchObject([{ text: "It began.", moment: 0 }]);
   });
+  /// Proves REC-174.
   it("says unknown where nothing was measured", () => {
     const rec = agent();
     expect(overviewOf(rec, findCalls(rec), [])).toMatchObject({ outcome: "answered", question: "Where is A-1001?", tokensIn: undefined, tokensCached: undefined, cost: undefined });

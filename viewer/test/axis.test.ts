@@ -44,6 +44,7 @@ describe("the axis", () => {
     ]);
     expect(rec.axis.moments.map((moment) => moment.i)).toEqual(rec.axis.moments.map((_, i) => i));
   });
+  /// Proves REC-169.
   it("counts loops where they open, and the root position moves only with the run's own commits", () => {
     expect(rec.axis.loops).toEqual([1, 7]);
     expect(rec.axis.moments.map((moment) => moment.loop)).toEqual([0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]);
@@ -61,6 +62,7 @@ describe("the axis", () => {
     expect(stopBefore([0, 5, 9], 99)).toBe(2);
     expect(stopBefore([], 3)).toBe(0);
   });
+  /// Proves REC-170.
   it("lights the chart as of the cursor", () => {
     const flow = flowOf({ id: "seed", type: "stage", next: { id: "call-llm", type: "stage", next: { id: "never", type: "stage" } } }, [])!;
     const runs = runsOf(rec);

@@ -12,6 +12,7 @@ describe("the committed page", () => {
   it("is what the sources build: run `npm run build` and commit dist/index.html", () => {
     expect(/name="agentfootprint-lens-sources" content="([0-9a-f]+)"/.exec(page)?.[1]).toBe(sourceHash(root));
   });
+  /// Proves REC-166.
   it("allows its own script and nothing else", () => {
     const policy = /http-equiv="Content-Security-Policy" content="([^"]+)"/.exec(page)?.[1] ?? "";
     const script = /<script>([\s\S]*?)<\/script>/.exec(page)?.[1] ?? "";

@@ -42,6 +42,7 @@ function look(document: Json): void {
   for (const key of rec.root.keys()) sliceOfKey(rec, rec.root, key, rec.root.commits.length);
 }
 
+/// Proves REC-173.
 it("a damaged recording is shown as far as it goes, or refused in a sentence; nothing else happens", () => {
   look(JSON.parse(text) as Json);
   let seed = 7;

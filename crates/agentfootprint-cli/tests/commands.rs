@@ -96,7 +96,7 @@ fn json_answers_are_one_object_with_a_schema() {
     );
 }
 
-/// Proves REC-158.
+/// Proves REC-19, REC-158: and `open` says what stands in it.
 #[test]
 fn a_file_is_recognised_by_what_is_in_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -109,6 +109,7 @@ fn a_file_is_recognised_by_what_is_in_it() {
     out(&["pack", "FILE", "--out", &packed]);
     assert!(text_of(Path::new(&packed)).starts_with("{\"format\":\"agentfootprint.recording.packed.v2\""));
     assert!(out(&["open", &packed]).contains("a packed recording"));
+    assert!(out(&["open", "FILE"]).contains("prompts, arguments and results stand in it word for word"));
     let plain: Value = serde_json::from_str(&out(&["unpack", &packed])).unwrap();
     assert_eq!(plain, serde_json::from_str::<Value>(&text_of(&fixture())).unwrap());
     let events = at("events.ndjson", &out(&["events", "FILE", "--ndjson"]));

@@ -171,6 +171,36 @@ async fn events_are_written_as_frames() {
     assert!(paused.iter().any(|frame| frame.starts_with("event: agentfootprint.pause.request\n")));
 }
 
+/// Proves REC-83: the stream of a run ends with the run, also when it fails; what a slow reader lost is counted where it is
+/// missing; a reader who goes away stops nothing.
+#[tokio::test]
+async fn a_stream_of_frames_ends_with_its_run() {
+    use agentfootprint_core::events::{SseOptions, to_sse};
+    use futures_util::StreamExt as _;
+    let started = |replies: Vec<LlmResponse>, room: usize| {
+        let handle = agent(&Script::new(replies)).build().unwrap().run("go").start().unwrap();
+        let room = std::num::NonZeroUsize::new(room).unwrap();
+        let stream = to_sse(handle.events().stream("*", room).unwrap(), SseOptions::new());
+        (handle, stream)
+    };
+    let (handle, stream) = started(Vec::new(), 1000);
+    let (report, frames) = tokio::join!(handle.finish(), stream.collect::<Vec<String>>());
+    assert!(report.outcome.is_err());
+    let fatal: Vec<&String> =
+        frames.iter().filter(|frame| frame.starts_with("event: agentfootprint.error.fatal\n")).collect();
+    assert_eq!(fatal.len(), 1);
+
+    let (handle, stream) = started(vec![say("done")], 2);
+    assert!(handle.finish().await.outcome.is_ok());
+    let frames: Vec<String> = stream.collect().await;
+    assert_eq!(frames.len(), 3, "{frames:?}");
+    assert!(frames[0].starts_with(": ") && frames[0].ends_with(" events were lost\n\n"), "{}", frames[0]);
+
+    let (handle, stream) = started(vec![say("done")], 2);
+    drop(stream);
+    assert!(handle.finish().await.outcome.is_ok());
+}
+
 /// Proves EVT-40, EVT-41: what every leg says exactly once, and what pairs.
 #[tokio::test]
 async fn every_leg_keeps_the_grammar() {

@@ -218,7 +218,7 @@ async fn a_missing_ticket_costs_no_answer() {
     assert_eq!(recording_keys(&walk), ["recording_note"]);
 }
 
-/// Proves TOOL-87: the recording is the redacted mirror and opens; a large one is refused with both numbers; off, no field is there.
+/// Proves TOOL-87, REC-29: the recording is the redacted mirror and opens; a large one is refused with both numbers; off, no field is there.
 #[tokio::test]
 async fn a_recording_is_filed_or_said() {
     let store = Arc::new(in_memory_artifacts());

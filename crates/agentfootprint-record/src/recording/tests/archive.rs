@@ -10,7 +10,7 @@ fn header(facts: &RunFactsStated) -> Result<RunRecord, RecordingError> {
     RecordingEnvelope::seal(recording(), facts).map(|envelope| envelope.header.run().unwrap())
 }
 
-/// Proves REC-22, REC-23, REC-24: the envelope's shape, and facts resolved from the events.
+/// Proves REC-20, REC-22, REC-23, REC-24: the envelope's shape, and facts resolved from the events.
 #[test]
 fn an_envelope_states_the_run() {
     let envelope = RecordingEnvelope::seal(recording(), &stated()).unwrap();
