@@ -8,6 +8,7 @@ use agentfootprint_core::record::{RecordedRun, RecordingHandle};
 use agentfootprint_core::run::{RunOptions, Runner as _};
 use agentfootprint_core::tools::{Tool, ask_human};
 use agentfootprint_record::recording::{Recording, RecordingError};
+use footprint::recorders::CombinedNarrative;
 use footprint::value::Value;
 use futures_util::future::join_all;
 
@@ -47,7 +48,7 @@ async fn a_recording_starts_before_the_first_stage() {
     assert_eq!(rows[0]["commitIdxBefore"], json!(0));
     assert_eq!(row_names(recording), ["BoundaryEvents", "ControlDeps"]);
 
-    let narrating = RunOptions::new().narrative(true);
+    let narrating = RunOptions::new().observe(Arc::new(CombinedNarrative::new()));
     let run = looking_agent().record("go").options(narrating).await.unwrap();
     let mut names = row_names(run.recording());
     names.sort();
