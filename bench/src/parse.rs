@@ -108,27 +108,32 @@ async fn read(provider: &dyn LlmProvider, streams: bool) -> Result<(usize, f64),
     Ok((length, started.elapsed().as_secs_f64() * 1000.0))
 }
 
-/// The rows whose names hold `only`.
+fn openai(body: &str) -> Result<Arc<dyn LlmProvider>, String> {
+    let built = OpenAi::builder().key("key-of-the-bench").exchange(canned(body)).build();
+    Ok(Arc::new(built.map_err(|error| error.to_string())?))
+}
+
+fn anthropic(body: &str) -> Result<Arc<dyn LlmProvider>, String> {
+    let built = Anthropic::builder().key("key-of-the-bench").exchange(canned(body)).build();
+    Ok(Arc::new(built.map_err(|error| error.to_string())?))
+}
+
+type Make = fn() -> Result<Arc<dyn LlmProvider>, String>;
+
+/// The rows whose names hold `only`. A body is written only for a row that is wanted.
 pub(crate) async fn rows(only: Option<&str>) -> Result<Vec<Value>, String> {
-    let openai = |body: &str| -> Result<Arc<dyn LlmProvider>, String> {
-        let built = OpenAi::builder().key("key-of-the-bench").exchange(canned(body)).build();
-        Ok(Arc::new(built.map_err(|error| error.to_string())?))
-    };
-    let anthropic = |body: &str| -> Result<Arc<dyn LlmProvider>, String> {
-        let built = Anthropic::builder().key("key-of-the-bench").exchange(canned(body)).build();
-        Ok(Arc::new(built.map_err(|error| error.to_string())?))
-    };
-    let cases = [
-        ("parse-openai-stream", true, openai(&openai_stream())?),
-        ("parse-anthropic-stream", true, anthropic(&anthropic_stream())?),
-        ("parse-openai-body", false, openai(&openai_body())?),
-        ("parse-anthropic-body", false, anthropic(&anthropic_body())?),
+    let cases: [(&str, bool, Make); 4] = [
+        ("parse-openai-stream", true, || openai(&openai_stream())),
+        ("parse-anthropic-stream", true, || anthropic(&anthropic_stream())),
+        ("parse-openai-body", false, || openai(&openai_body())),
+        ("parse-anthropic-body", false, || anthropic(&anthropic_body())),
     ];
     let mut rows = Vec::new();
-    for (name, streams, provider) in cases {
+    for (name, streams, make) in cases {
         if only.is_some_and(|only| !name.contains(only)) {
             continue;
         }
+        let provider = make()?;
         let mut best = f64::MAX;
         for _ in 0..REPETITIONS {
             let (length, took) = read(&*provider, streams).await?;
