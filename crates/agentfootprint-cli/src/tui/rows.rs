@@ -17,7 +17,7 @@ pub(super) struct Row {
     /// The log it stands in; none for a step that only events speak of.
     pub(super) place: Option<usize>,
     /// `llm-turn`, `tool-call` …; empty for machinery.
-    pub(super) kind: &'static str,
+    pub(super) kind: String,
     /// What it is called.
     pub(super) label: String,
     /// How many mounts it is in.
@@ -109,8 +109,8 @@ fn steps_of(
         let frame = view.frame(id);
         let tags: Option<&[_]> = bundle.and_then(|bundle| bundle.tags.as_deref());
         let milestone: Option<Milestone> = match milestone_of(tags, &step) {
-            Recognised::Declared(milestone) | Recognised::ById(milestone) => Some(milestone),
-            _ => None,
+            Recognised::Declared(milestone) | Recognised::FromId(milestone) => Some(milestone),
+            Recognised::No => None,
         };
         let name = bundle.map(|bundle| bundle.stage.to_string()).or(frame.map(|f| f.name.to_string()));
         known.insert(step.clone(), placed.len());
@@ -118,7 +118,7 @@ fn steps_of(
             order: (number(id), 0),
             row: Row {
                 place: Some(place),
-                kind: milestone.as_ref().map_or("", |milestone| milestone.kind.word()),
+                kind: milestone.as_ref().map_or_else(String::new, |milestone| milestone.kind.word().to_owned()),
                 label: milestone.map(|m| m.label.to_string()).or(name).unwrap_or_default(),
                 depth: step.matches('/').count(),
                 iteration: first.and_then(|at| before.get(at.0).copied().flatten()),
@@ -163,7 +163,7 @@ fn events_of(events: &[RecordedEvent], known: &mut HashMap<String, usize>, place
                     depth: step.matches('/').count(),
                     step: step.to_string(),
                     place: None,
-                    kind: "",
+                    kind: String::new(),
                     iteration: None,
                     events: Vec::new(),
                     alarming: false,
