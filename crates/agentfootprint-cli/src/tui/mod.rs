@@ -58,3 +58,12 @@ pub(crate) fn tui(args: &TuiArgs) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::failed(format!("the terminal cannot be used: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// The recording, drawn once without a terminal.
+#[cfg(test)]
+pub(crate) fn of(input: &crate::input::Input) -> Result<ExitCode, Failure> {
+    let opened = recording_of(&input.file, input.reading())?;
+    let drawn = tests::drawn(&Model::new(Arc::new(Run::of(opened)), 100, 30));
+    assert!(drawn.contains("timeline"));
+    Ok(ExitCode::SUCCESS)
+}

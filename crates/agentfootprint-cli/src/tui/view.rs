@@ -7,7 +7,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line as Drawn, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-use super::layout::inside;
+use super::layout::{areas, inside};
 use super::model::{Mode, Model, Pane};
 use super::page::Page;
 use super::rows::Row;
@@ -60,7 +60,8 @@ impl Look {
 }
 
 pub(super) fn view(model: &Model, look: Look, frame: &mut Frame<'_>) {
-    let areas = model.areas();
+    // A terminal that has just become smaller is drawn on before the model hears of it.
+    let areas = areas(frame.area(), model.pane);
     head(model, look, areas.head, frame);
     let rows = model.run.rows().len();
     let title = format!("timeline {}/{rows}", if rows == 0 { 0 } else { model.cursor + 1 });
