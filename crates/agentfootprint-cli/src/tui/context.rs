@@ -23,13 +23,16 @@ pub(super) fn of(run: &Run, call: Option<usize>) -> Vec<Line> {
     let Some((row, pass)) = call.and_then(|call| run.calls().get(call)) else {
         let mut out = vec![Line::heading("no model call yet")];
         match run.calls().first() {
-            Some((row, pass)) => out.push(Line::plain(format!("the first one is {}", pass.step)).to(Some(*row))),
+            Some((row, pass)) => {
+                out.push(Line::plain(format!("the first one is {}", pass.step)).to(Some(*row)))
+            }
             None => out.push(Line::dim("no model call is on record")),
         }
         return out;
     };
     let number = call.map_or(0, |call| call + 1);
-    let mut out = vec![Line::heading(format!("what call {number} of {} read, at {}", run.calls().len(), pass.step))];
+    let mut out =
+        vec![Line::heading(format!("what call {number} of {} read, at {}", run.calls().len(), pass.step))];
     if let Some(line) = out.first_mut() {
         line.row = Some(*row);
     }
@@ -47,7 +50,13 @@ pub(super) fn of(run: &Run, call: Option<usize>) -> Vec<Line> {
 }
 
 /// One slot: as it was committed before the call, or else as events tell. Returns how many pieces it has.
-fn slot(run: &Run, row: usize, pass: &Pass, (slot, key, title): (&str, &str, &str), out: &mut Vec<Line>) -> usize {
+fn slot(
+    run: &Run,
+    row: usize,
+    pass: &Pass,
+    (slot, key, title): (&str, &str, &str),
+    out: &mut Vec<Line>,
+) -> usize {
     let committed = committed(run, row, key);
     let pieces: Vec<Piece> = match &committed {
         Some(list) => list.as_array().map(|list| list.iter().map(recorded).collect()).unwrap_or_default(),

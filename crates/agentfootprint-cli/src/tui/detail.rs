@@ -47,14 +47,20 @@ fn head(row: &Row, facts: Option<&StepFacts>, out: &mut Vec<Line>) {
     };
     said.push(match (facts.commits.first(), facts.commits.last()) {
         (Some(first), Some(last)) if first == last => format!("commit {first}"),
-        (Some(first), Some(last)) => format!("commits {first} to {last}, {} of this step", facts.commits.len()),
+        (Some(first), Some(last)) => {
+            format!("commits {first} to {last}, {} of this step", facts.commits.len())
+        }
         _ => "committed nothing".to_owned(),
     });
     out.push(Line::dim(said.join(", ")));
     out.extend(facts.description.as_ref().map(|text| Line::dim(excerpt(text, 300))));
     if let Some(governor) = &facts.governor {
         let label = governor.label.as_ref().map(|label| format!(" (\"{label}\")")).unwrap_or_default();
-        out.push(Line::plain(format!("let run by the decision at {}{}", governor.decider, excerpt(&label, 200))));
+        out.push(Line::plain(format!(
+            "let run by the decision at {}{}",
+            governor.decider,
+            excerpt(&label, 200)
+        )));
     }
     if !facts.untracked.is_empty() {
         let words: Vec<&str> = facts.untracked.words().collect();
@@ -67,7 +73,12 @@ fn model_call(run: &Run, at: usize, step: &str, out: &mut Vec<Line>) {
     let Some((_, pass)) = call.filter(|(_, pass)| pass.step == step) else { return };
     out.push(Line::heading("model call"));
     let took = pass.duration_ms.map_or_else(String::new, |ms| format!(", {ms} ms"));
-    out.push(Line::plain(format!("{}: {} tokens in, {} out{took}", pass.model.trim(), pass.tokens.0, pass.tokens.1)));
+    out.push(Line::plain(format!(
+        "{}: {} tokens in, {} out{took}",
+        pass.model.trim(),
+        pass.tokens.0,
+        pass.tokens.1
+    )));
     match &pass.output {
         Some(text) => {
             out.push(Line::dim("it wrote"));
@@ -136,7 +147,11 @@ fn reads(run: &Run, view: &LogView, facts: &StepFacts, out: &mut Vec<Line>) {
     out.push(Line::heading(format!("reads ({})", facts.reads.len())));
     if facts.reads.is_empty() {
         let untold = facts.notes.iter().any(|note| note.code.word() == "reads-not-recorded");
-        out.push(Line::dim(if untold { "this recording does not say what steps read" } else { "none on record" }));
+        out.push(Line::dim(if untold {
+            "this recording does not say what steps read"
+        } else {
+            "none on record"
+        }));
     }
     for (name, _) in facts.reads.iter().take(SHOWN) {
         let key = StateKey::path(Path::from_wire(name).segments().iter().cloned())

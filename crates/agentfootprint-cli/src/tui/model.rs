@@ -48,7 +48,9 @@ pub(super) enum Pane {
 pub(super) enum Mode {
     Browse,
     /// The words so far, and the row the search began at.
-    Search { from: usize },
+    Search {
+        from: usize,
+    },
     Help,
 }
 

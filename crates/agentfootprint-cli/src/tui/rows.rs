@@ -89,12 +89,7 @@ fn number(id: &RuntimeStageId) -> i64 {
     i64::try_from(id.index().0).unwrap_or(i64::MAX)
 }
 
-fn steps_of(
-    view: &LogView,
-    place: usize,
-    known: &mut HashMap<String, usize>,
-    placed: &mut Vec<Placed>,
-) {
+fn steps_of(view: &LogView, place: usize, known: &mut HashMap<String, usize>, placed: &mut Vec<Placed>) {
     let before = iterations(view);
     let commits: HashMap<&RuntimeStageId, CommitIdx> = view.steps().collect();
     let framed = view.tree().iter().map(|(_, frame)| &frame.runtime_stage_id);
@@ -118,7 +113,9 @@ fn steps_of(
             order: (number(id), 0),
             row: Row {
                 place: Some(place),
-                kind: milestone.as_ref().map_or_else(String::new, |milestone| milestone.kind.word().to_owned()),
+                kind: milestone
+                    .as_ref()
+                    .map_or_else(String::new, |milestone| milestone.kind.word().to_owned()),
                 label: milestone.map(|m| m.label.to_string()).or(name).unwrap_or_default(),
                 depth: step.matches('/').count(),
                 iteration: first.and_then(|at| before.get(at.0).copied().flatten()),

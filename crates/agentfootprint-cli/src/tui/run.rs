@@ -45,10 +45,8 @@ impl Run {
         let tools = TraceTools::new(opened);
         let timeline = Timeline::of(tools.query(), tools.opened().recording().events());
         let headline = headline(&tools, &passes);
-        let mut calls: Vec<(usize, Pass)> = passes
-            .into_iter()
-            .filter_map(|pass| Some((timeline.row_of(&pass.step)?, pass)))
-            .collect();
+        let mut calls: Vec<(usize, Pass)> =
+            passes.into_iter().filter_map(|pass| Some((timeline.row_of(&pass.step)?, pass))).collect();
         calls.sort_by_key(|(row, _)| *row);
         Self { tools, timeline, calls, headline, limits, hidden, words: OnceLock::new() }
     }
@@ -75,7 +73,11 @@ impl Run {
     }
 
     /// Tool calls a step made.
-    pub(super) fn tool_calls<'a>(&'a self, at: usize, step: &'a str) -> impl Iterator<Item = &'a PassToolCall> {
+    pub(super) fn tool_calls<'a>(
+        &'a self,
+        at: usize,
+        step: &'a str,
+    ) -> impl Iterator<Item = &'a PassToolCall> {
         // They belong to the call before them, or the one after when events are late; no other pass can hold them.
         let near = self.call_at(at).unwrap_or_default().saturating_sub(1);
         let near = self.calls.iter().skip(near).take(3);
@@ -105,7 +107,8 @@ impl Run {
         let mut add = |text: &str| {
             if words.len() < SEARCHED {
                 let room = SEARCHED - words.len();
-                let text = text.char_indices().nth(room).map_or(text, |(end, _)| text.get(..end).unwrap_or(text));
+                let text =
+                    text.char_indices().nth(room).map_or(text, |(end, _)| text.get(..end).unwrap_or(text));
                 words.push_str(&text.to_lowercase());
                 words.push('\n');
             }

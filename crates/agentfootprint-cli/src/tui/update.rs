@@ -89,7 +89,7 @@ fn moved(model: &mut Model, key: Key) {
     let to = to.min(total.saturating_sub(1));
     match page(model) {
         Some(page) => page.moved_to(to),
-        None if to != model.cursor => model.go(to),
+        None if to != at => model.go(to),
         None => {}
     }
 }

@@ -151,7 +151,8 @@ fn drawn(line: &Line, selected: bool, look: Look) -> Drawn<'_> {
     if line.row.is_some() {
         style = style.add_modifier(Modifier::UNDERLINED);
     }
-    let mut drawn = Drawn::from(vec![Span::raw(" ".repeat(line.indent)), Span::styled(line.text.as_str(), style)]);
+    let mut drawn =
+        Drawn::from(vec![Span::raw(" ".repeat(line.indent)), Span::styled(line.text.as_str(), style)]);
     if selected {
         drawn = drawn.patch_style(Style::new().add_modifier(Modifier::REVERSED));
     }

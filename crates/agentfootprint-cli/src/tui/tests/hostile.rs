@@ -20,8 +20,17 @@ fn escapes_and_direction_marks_are_shown_and_never_obeyed() {
     let evil = "\\u001b[2J\\u001b]0;owned\\u0007\\u202e\\u0000\\r";
     let mut text = SUPPORT.to_owned();
     for word in [
-        "Let me look.", "get_order", "returns", "90 days", "sf-route", "llmLatestContent", "LLM turn", "mock-1",
-        "delivered", "Tool calls", "agentfootprint.integrity",
+        "Let me look.",
+        "get_order",
+        "returns",
+        "90 days",
+        "sf-route",
+        "llmLatestContent",
+        "LLM turn",
+        "mock-1",
+        "delivered",
+        "Tool calls",
+        "agentfootprint.integrity",
     ] {
         text = text.replace(word, &format!("{word}{evil}"));
     }
@@ -53,12 +62,25 @@ fn a_line_of_ten_megabytes_is_cut_and_the_cut_is_said() {
 fn what_a_policy_hid_is_not_shown_and_not_found() {
     let text = SUPPORT.to_owned();
     let model = model_of(text.as_bytes(), 120, 60);
-    let hidden: Vec<String> =
-        model.run.tools.query().root().log().iter().flat_map(|bundle| bundle.redacted_paths.iter().map(ToString::to_string)).collect();
+    let hidden: Vec<String> = model
+        .run
+        .tools
+        .query()
+        .root()
+        .log()
+        .iter()
+        .flat_map(|bundle| bundle.redacted_paths.iter().map(ToString::to_string))
+        .collect();
     assert_eq!(hidden, ["apiKey"], "the worked example hides a key");
     // A later commit that writes it without a placeholder does not give it away.
-    let text = text.replace(r#""finalContent":"Yes"#, r#""apiKey":"sk-leaked","finalContent":"Yes"#);
-    let text = text.replace(r#""path":"finalContent","verb":"set"}"#, r#""path":"finalContent","verb":"set"},{"path":"apiKey","verb":"set"}"#);
+    let text = text.replace(
+        r#""overwrite":{"finalContent":"Yes"#,
+        r#""overwrite":{"apiKey":"sk-leaked","finalContent":"Yes"#,
+    );
+    let text = text.replace(
+        r#""path":"finalContent","verb":"set"}"#,
+        r#""path":"finalContent","verb":"set"},{"path":"apiKey","verb":"set"}"#,
+    );
     let model = typed(model_of(text.as_bytes(), 120, 60), "/sk-leaked");
     assert_eq!(model.found, "nowhere in this run");
     let model = typed(pressed(model, [Key::Escape]), "/final#10");

@@ -79,12 +79,17 @@ fn search_goes_along_while_one_types_and_on_with_n() {
 #[test]
 fn the_context_is_that_of_the_call_the_cursor_is_in_or_after() {
     let at = |step: &str| pressed(typed(support(), &format!("/{step}")), [Key::Enter]);
-    let shown = |model: &Model| model.context.visible(500).map(|(_, line)| line.text.clone()).collect::<Vec<_>>().join("\n");
+    let shown = |model: &Model| {
+        model.context.visible(500).map(|(_, line)| line.text.clone()).collect::<Vec<_>>().join("\n")
+    };
     let before = shown(&support());
     assert!(before.contains("no model call yet") && before.contains("call-llm#3"), "{before}");
     let first = shown(&at("call-llm#3"));
     assert!(first.contains("what call 1 of 2 read, at call-llm#3"), "{first}");
-    assert!(first.contains("instructions `returns`") && first.contains("Returns: customers have 90 days."), "{first}");
+    assert!(
+        first.contains("instructions `returns`") && first.contains("Returns: customers have 90 days."),
+        "{first}"
+    );
     assert!(first.contains("get_order (no source on record)"), "{first}");
     assert_eq!(shown(&at("sf-route#4")), first);
     let second = shown(&at("call-llm#8"));
@@ -96,7 +101,10 @@ fn the_context_is_that_of_the_call_the_cursor_is_in_or_after() {
 fn why_follows_the_answer_and_enter_goes_where_a_line_points() {
     let model = pressed(support(), [Key::End, Key::Char('w')]);
     let screen = drawn(&model);
-    assert!(screen.contains("why: the answer of this run") && screen.contains("delivered the answer"), "{screen}");
+    assert!(
+        screen.contains("why: the answer of this run") && screen.contains("delivered the answer"),
+        "{screen}"
+    );
     // Down to the line of the model call.
     let mut model = model;
     for _ in 0..20 {

@@ -36,7 +36,9 @@ fn of_5000_steps_only_the_visible_rows_are_made() {
     assert!(drawn(&model).contains("timeline 5000/5000"));
     // The cursor stays visible wherever it goes, and the pane is always full.
     let mut model = model;
-    for key in [Key::PageUp, Key::Up, Key::Home, Key::PageDown, Key::Down, Key::End].into_iter().cycle().take(60) {
+    for key in
+        [Key::PageUp, Key::Up, Key::Home, Key::PageDown, Key::Down, Key::End].into_iter().cycle().take(60)
+    {
         model = pressed(model, [key]);
         let lines = visible(&model);
         assert_eq!(lines.len(), height);

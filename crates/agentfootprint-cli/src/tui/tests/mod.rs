@@ -83,7 +83,11 @@ fn the_conformance_folder_can_be_looked_at() {
                 let told: usize = model.run.rows().iter().map(|row| row.events.len()).sum();
                 assert_eq!(told, model.run.events().len(), "{}", path.display());
                 for at in 0..rows {
-                    assert!(drawn(&model).contains(&format!("timeline {}/{rows}", at + 1)), "{}", path.display());
+                    assert!(
+                        drawn(&model).contains(&format!("timeline {}/{rows}", at + 1)),
+                        "{}",
+                        path.display()
+                    );
                     model = pressed(model, [Key::Down]);
                 }
                 model = pressed(model, [Key::Char('w')]);
