@@ -146,7 +146,7 @@ fn headline(tools: &TraceTools, passes: &[Pass]) -> String {
     let (read, wrote) =
         passes.iter().fold((0, 0), |(read, wrote), pass| (read + pass.tokens.0, wrote + pass.tokens.1));
     let counted = if tools.opened().recording().events.is_some() {
-        format!("{} model calls, {called} tool calls, {read} tokens in, {wrote} out", passes.len())
+        format!("model calls: {} · tool calls: {called} · tokens: {read} in, {wrote} out", passes.len())
     } else {
         "calls and tokens not on record (no events)".to_owned()
     };

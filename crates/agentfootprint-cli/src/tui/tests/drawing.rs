@@ -32,6 +32,7 @@ fn every_size_can_be_drawn() {
     terminal.draw(|frame| view(&model, Look { colours: true }, frame)).unwrap();
 }
 
+/// Proves REC-182.
 #[test]
 fn without_colours_emphasis_is_left() {
     let model = support();

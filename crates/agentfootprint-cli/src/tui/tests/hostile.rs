@@ -14,7 +14,7 @@ fn assert_inert(model: &Model) {
     }
 }
 
-/// Every text of the recording gets something hostile, also keys, ids and event types.
+/// Proves REC-182. Every kind of text of the recording gets something hostile, also keys, ids and event types.
 #[test]
 fn escapes_and_direction_marks_are_shown_and_never_obeyed() {
     let evil = "\\u001b[2J\\u001b]0;owned\\u0007\\u202e\\u0000\\r";
@@ -58,6 +58,7 @@ fn a_line_of_ten_megabytes_is_cut_and_the_cut_is_said() {
     assert_inert(&model);
 }
 
+/// Proves REC-182.
 #[test]
 fn what_a_policy_hid_is_not_shown_and_not_found() {
     let text = SUPPORT.to_owned();

@@ -3,6 +3,7 @@
 use super::*;
 use crate::tui::model::{Mode, Pane};
 
+/// Proves REC-182.
 #[test]
 fn the_timeline_has_every_step_in_order_with_kind_and_iteration() {
     let model = support();
@@ -58,6 +59,7 @@ fn tab_goes_round_the_panes_and_keys_go_to_the_chosen_one() {
     assert_eq!(model.pane, Pane::Timeline);
 }
 
+/// Proves REC-182.
 #[test]
 fn search_goes_along_while_one_types_and_on_with_n() {
     let model = typed(support(), "/delivered");
@@ -76,6 +78,7 @@ fn search_goes_along_while_one_types_and_on_with_n() {
     assert!(model.found.contains("/ searches"));
 }
 
+/// Proves REC-182.
 #[test]
 fn the_context_is_that_of_the_call_the_cursor_is_in_or_after() {
     let at = |step: &str| pressed(typed(support(), &format!("/{step}")), [Key::Enter]);
@@ -97,6 +100,7 @@ fn the_context_is_that_of_the_call_the_cursor_is_in_or_after() {
     assert!(!second.contains("⚠"), "{second}");
 }
 
+/// Proves REC-182.
 #[test]
 fn why_follows_the_answer_and_enter_goes_where_a_line_points() {
     let model = pressed(support(), [Key::End, Key::Char('w')]);

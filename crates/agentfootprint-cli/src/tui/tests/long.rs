@@ -18,6 +18,7 @@ fn long(steps: usize) -> String {
     )
 }
 
+/// Proves REC-182.
 #[test]
 fn of_5000_steps_only_the_visible_rows_are_made() {
     let model = model_of(long(5000).as_bytes(), 100, 30);
