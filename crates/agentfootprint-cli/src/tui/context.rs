@@ -40,7 +40,9 @@ pub(super) fn of(run: &Run, call: Option<usize>) -> Vec<Line> {
     out.push(Line::dim(format!("{}{iteration}; what it read, never what it used", pass.model.trim())));
     slot(run, *row, pass, ("system-prompt", "systemPromptInjections", "system prompt"), &mut out);
     let shown = slot(run, *row, pass, ("messages", "messagesInjections", "messages"), &mut out);
-    if let Some(sent) = pass.messages.filter(|sent| *sent != shown as u64) {
+    if let (Some(sent), Some(shown)) = (pass.messages, shown)
+        && sent != shown as u64
+    {
         out.push(Line::warning(format!(
             "{sent} messages were sent and {shown} are on record here: some came from elsewhere, or were merged or left out"
         )));
@@ -49,14 +51,19 @@ pub(super) fn of(run: &Run, call: Option<usize>) -> Vec<Line> {
     out
 }
 
-/// One slot: as it was committed before the call, or else as events tell. Returns how many pieces it has.
+/// One slot: as it was committed before the call, or else as events tell. Returns how many pieces it has, if that may be said.
 fn slot(
     run: &Run,
     row: usize,
     pass: &Pass,
     (slot, key, title): (&str, &str, &str),
     out: &mut Vec<Line>,
-) -> usize {
+) -> Option<usize> {
+    if run.hides(key) {
+        out.push(Line::heading(title));
+        out.push(Line::warning("hidden by a redaction policy"));
+        return None;
+    }
     let committed = committed(run, row, key);
     let pieces: Vec<Piece> = match &committed {
         Some(list) => list.as_array().map(|list| list.iter().map(recorded).collect()).unwrap_or_default(),
@@ -75,12 +82,12 @@ fn slot(
     if pieces.len() > PIECES {
         out.push(Line::dim(format!("… {} more", pieces.len() - PIECES)));
     }
-    pieces.len()
+    Some(pieces.len())
 }
 
 /// The tools that were offered, with where each came from as far as the slot says.
 fn tools(run: &Run, row: usize, pass: &Pass, out: &mut Vec<Line>) {
-    let records = committed(run, row, "toolsInjections");
+    let records = if run.hides("toolsInjections") { None } else { committed(run, row, "toolsInjections") };
     let records = records.as_ref().and_then(Value::as_array);
     let source_of = |name: &str| {
         let told = records.into_iter().flat_map(|records| records.iter());

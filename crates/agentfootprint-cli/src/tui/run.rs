@@ -97,6 +97,11 @@ impl Run {
         said(value)
     }
 
+    /// Whether a policy hid a whole key somewhere in the run.
+    pub(super) fn hides(&self, key: &str) -> bool {
+        self.hidden.iter().any(|path| matches!(path.segments(), [only] if **only == *key))
+    }
+
     /// Per row the words a search looks at, in lower case. Made at the first search.
     pub(super) fn words(&self) -> &[String] {
         self.words.get_or_init(|| self.rows().iter().map(|row| self.words_of(row)).collect())

@@ -91,6 +91,20 @@ fn what_a_policy_hid_is_not_shown_and_not_found() {
 }
 
 #[test]
+fn a_slot_that_a_policy_hid_is_not_told_from_events_either() {
+    let text = SUPPORT.replacen(
+        r#""redactedPaths":["apiKey"]"#,
+        r#""redactedPaths":["apiKey","systemPromptInjections"]"#,
+        1,
+    );
+    assert_ne!(text, SUPPORT);
+    let model = pressed(typed(model_of(text.as_bytes(), 120, 60), "/call-llm#8"), [Key::Enter]);
+    let lines: Vec<String> = model.context.visible(500).map(|(_, line)| line.text.clone()).collect();
+    assert!(lines.iter().any(|line| line.contains("hidden by a redaction policy")), "{lines:#?}");
+    assert!(!lines.iter().any(|line| line.contains("customers have")), "{lines:#?}");
+}
+
+#[test]
 fn lines_wrap_to_the_columns_of_a_terminal() {
     let line = Line::new(Tone::Plain, 4, format!("{} 漢字漢字漢字 {}", "word ".repeat(20), "y".repeat(50)));
     let pieces = wrapped(std::slice::from_ref(&line), 20);
