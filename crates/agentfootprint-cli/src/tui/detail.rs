@@ -22,7 +22,7 @@ pub(super) fn of(run: &Run, at: usize) -> Vec<Line> {
     let facts = run.view(row).and_then(|view| Some((view, view.step(&step).ok()?)));
     head(row, facts.as_ref().map(|(_, facts)| facts), &mut out);
     model_call(run, at, &row.step, &mut out);
-    tool_calls(run, at, row, &mut out);
+    tool_calls(run, row, &mut out);
     if let Some((view, facts)) = &facts {
         errors(facts, &mut out);
         changes(run, view, facts, &mut out);
@@ -97,8 +97,8 @@ fn model_call(run: &Run, at: usize, step: &str, out: &mut Vec<Line>) {
     }
 }
 
-fn tool_calls(run: &Run, at: usize, row: &Row, out: &mut Vec<Line>) {
-    for call in run.tool_calls(at, &row.step) {
+fn tool_calls(run: &Run, row: &Row, out: &mut Vec<Line>) {
+    for call in run.tool_calls(&row.step) {
         let took = call.duration_ms.map_or_else(String::new, |ms| format!(", {ms} ms"));
         out.push(Line::heading(format!("tool {} ({}{took})", call.name, call.id)));
         out.push(Line::dim("called with"));

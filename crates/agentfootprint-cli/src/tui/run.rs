@@ -1,5 +1,6 @@
 //! A recording with everything the panes are made from. It never changes once it is open.
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use agentfootprint::debug::loops::{Pass, PassToolCall, passes};
@@ -24,6 +25,8 @@ pub(super) struct Run {
     pub(super) timeline: Timeline,
     /// The model calls, and the row of each, ascending.
     calls: Vec<(usize, Pass)>,
+    /// Per step the tool calls it made: which model call asked, and which of its tool calls.
+    called: HashMap<String, Vec<(usize, usize)>>,
     /// What the top line says.
     pub(super) headline: String,
     /// What the record cannot say.
@@ -48,7 +51,13 @@ impl Run {
         let mut calls: Vec<(usize, Pass)> =
             passes.into_iter().filter_map(|pass| Some((timeline.row_of(&pass.step)?, pass))).collect();
         calls.sort_by_key(|(row, _)| *row);
-        Self { tools, timeline, calls, headline, limits, hidden, words: OnceLock::new() }
+        let mut called: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
+        for (call, (_, pass)) in calls.iter().enumerate() {
+            for (at, tool) in pass.tools.iter().enumerate() {
+                called.entry(tool.step.clone()).or_default().push((call, at));
+            }
+        }
+        Self { tools, timeline, calls, called, headline, limits, hidden, words: OnceLock::new() }
     }
 
     pub(super) fn rows(&self) -> &[Row] {
@@ -73,15 +82,9 @@ impl Run {
     }
 
     /// Tool calls a step made.
-    pub(super) fn tool_calls<'a>(
-        &'a self,
-        at: usize,
-        step: &'a str,
-    ) -> impl Iterator<Item = &'a PassToolCall> {
-        // They belong to the call before them, or the one after when events are late; no other pass can hold them.
-        let near = self.call_at(at).unwrap_or_default().saturating_sub(1);
-        let near = self.calls.iter().skip(near).take(3);
-        near.flat_map(|(_, pass)| pass.tools.iter()).filter(move |call| call.step == step)
+    pub(super) fn tool_calls<'a>(&'a self, step: &str) -> impl Iterator<Item = &'a PassToolCall> {
+        let made = self.called.get(step).into_iter().flatten();
+        made.filter_map(|(call, tool)| self.calls.get(*call)?.1.tools.get(*tool))
     }
 
     /// What may be shown of a value that a commit wrote at a path.
