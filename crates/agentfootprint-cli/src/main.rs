@@ -30,6 +30,8 @@ mod shell;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 mod torn;
+#[cfg(feature = "tui")]
+mod tui;
 mod view;
 
 use input::Input;
@@ -188,6 +190,9 @@ enum Command {
     Mcp(mcp::McpArgs),
     /// A recording in the browser: one file to send, or served on this machine.
     View(view::ViewArgs),
+    /// A recording in the terminal: timeline, steps, the context of each model call, search and why.
+    #[cfg(feature = "tui")]
+    Tui(tui::TuiArgs),
     /// Completions for a shell, on standard output.
     #[command(hide = true)]
     Completions {
@@ -234,6 +239,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::mcp(&args),
         Command::View(args) => view::view(&args),
+        #[cfg(feature = "tui")]
+        Command::Tui(args) => tui::tui(&args),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { folder } => shell::man(&folder),
     };

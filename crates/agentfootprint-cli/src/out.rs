@@ -140,9 +140,12 @@ pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 
 /// Colour is for people at a terminal who did not ask for none.
 fn colours(input: &Input) -> bool {
-    input.out.is_none()
-        && io::stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    input.out.is_none() && io::stdout().is_terminal() && colours_wanted()
+}
+
+/// Whether nobody asked for no colours.
+pub(crate) fn colours_wanted() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// At most `limit` lines of at most 100 columns; what is left out is counted.

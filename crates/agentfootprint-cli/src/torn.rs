@@ -31,6 +31,8 @@ fn all(input: &Input) -> Vec<(&'static str, Outcome)> {
         ("unpack", opened::unpack(input)),
         ("audit export", audit::of(input)),
         ("view", view::of(input)),
+        #[cfg(feature = "tui")]
+        ("tui", crate::tui::of(input)),
     ]
 }
 

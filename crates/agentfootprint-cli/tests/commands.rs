@@ -377,3 +377,13 @@ fn words_the_answer_does_not_say_are_refused() {
     assert!(refusal(&["why", "FILE", "--about", " "]).contains("blank"));
     assert!(out(&["why", "FILE", "--about", "90 days"]).contains("90 days"));
 }
+
+/// Proves REC-182: without a terminal there is one sentence, whatever the file is.
+#[cfg(feature = "tui")]
+#[test]
+fn the_terminal_viewer_refuses_what_is_no_terminal() {
+    for file in ["FILE", "no-such-file.json"] {
+        let said = refusal(&["tui", file]);
+        assert!(said.contains("terminal") && said.contains("`explain`"), "{said}");
+    }
+}

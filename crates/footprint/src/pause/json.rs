@@ -426,7 +426,7 @@ fn read_pending(value: Value, path: &str) -> Read<PendingPause> {
     let fields = object(value, path)?;
     let get = |field: &str| fields.get(field).filter(|value| !value.is_null()).cloned();
     let required = |field: &str| get(field).map_or_else(|| refuse(at(field), "is missing"), Ok);
-    let id = text(required("pausedStageId")?, &at("pausedStageId"))?;
+    let id = text(required("pausedStageId")?, at("pausedStageId"))?;
     if id.is_empty() {
         return refuse(at("pausedStageId"), "is empty");
     }
