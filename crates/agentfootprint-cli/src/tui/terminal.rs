@@ -1,6 +1,7 @@
 //! The one place that touches a terminal.
 
 use std::io;
+use std::time::Duration;
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -31,8 +32,14 @@ pub(super) fn shown(model: impl FnOnce(u16, u16) -> Model, look: Look) -> io::Re
 fn until_quit(terminal: &mut DefaultTerminal, mut model: Model, look: Look) -> io::Result<()> {
     while !model.quit {
         terminal.draw(|frame| view(&model, look, frame))?;
-        if let Some(message) = message(&event::read()?) {
-            model = update(model, message);
+        // Keys that wait already are taken in before the next drawing, so that a held key never lags behind.
+        loop {
+            if let Some(message) = message(&event::read()?) {
+                model = update(model, message);
+            }
+            if model.quit || !event::poll(Duration::ZERO)? {
+                break;
+            }
         }
     }
     Ok(())
