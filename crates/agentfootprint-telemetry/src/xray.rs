@@ -21,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 use crate::batch::{Batcher, Entry, Limits, Transport};
 use crate::lock;
 
-/// Runs that may be open at once; beyond, a run is left out: its predecessors were dropped without a word.
+/// Runs that may be open at once; beyond, the quietest is closed: it was dropped without a word.
 const MAX_RUNS: usize = 4096;
 
 /// The one operation of X-Ray that is used. Implemented over a vendor's client by whoever has one, called by [`XRaySink`] off the
@@ -374,8 +374,14 @@ impl ObservabilityStrategy for XRaySink {
                     | AgentEvent::StreamLlmStart(_)
                     | AgentEvent::PauseResume(_)
             );
-            if !opens || runs.len() >= MAX_RUNS {
+            if !opens {
                 return;
+            }
+            if runs.len() >= MAX_RUNS {
+                let quietest = runs.iter().min_by_key(|(_, run)| run.last_ms).map(|(id, _)| id.clone());
+                if let Some(gone) = quietest.and_then(|id| runs.remove(&id)) {
+                    self.close(gone);
+                }
             }
             runs.insert(run_id.clone(), Run::begin(event, &self.options.service_name));
         }
