@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime};
 
+use agentfootprint_record::events::field::Field;
 use agentfootprint_record::events::{Event, payload};
+use footprint::value::Value;
 use opentelemetry::global::BoxedTracer;
 use opentelemetry::trace::{
     SpanBuilder, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags, TraceId, TraceState,
@@ -315,7 +317,9 @@ impl Tree {
             word("gen_ai.tool.name", &start.tool_name),
             word("gen_ai.tool.call.id", &start.tool_call_id),
         ];
-        attributes.extend(start.protocol.as_ref().map(|protocol| word("agentfootprint.tool.protocol", protocol.as_str())));
+        let protocol = start.protocol.as_ref().map(Field::to_value);
+        let protocol = protocol.as_ref().and_then(Value::as_str);
+        attributes.extend(protocol.map(|protocol| word("agentfootprint.tool.protocol", protocol)));
         let keys = start.args.as_object().into_iter().flat_map(|args| args.iter().map(|(key, _)| &**key));
         attributes.push(words("agentfootprint.tool.args.keys", keys));
         let parent = self.iteration(scope, event.meta.iter_index).0.clone();

@@ -198,12 +198,12 @@ async fn a_run_is_a_trace_of_segments() {
     let trace = root["trace_id"].as_str().unwrap().to_owned();
     let parts: Vec<&str> = trace.split('-').collect();
     assert_eq!((parts[0], parts[1], parts[2].len(), root["id"].as_str().unwrap().len()), ("1", "6553f100", 24, 16));
-    assert!(seen.0.lock().unwrap().iter().all(|one| one["trace_id"] == json!((&*trace))));
+    assert!(seen.0.lock().unwrap().iter().all(|one| one["trace_id"] == json!(&*trace)));
     assert!(root["annotations"]["cumulativeCostUsd"].as_f64().unwrap() > 0.0);
     assert_eq!((seen.named("tool:bad").get("fault"), seen.named("tool:good").get("fault")), (Some(&json!(true)), None));
     assert!(!format!("{:?}", seen.0.lock().unwrap()).contains(CANARY));
     let open = traced(XRayOptions::new("shop").include_payloads(true)).await;
-    assert_eq!(open.named("tool:good")["metadata"]["agentfootprint"]["args"]["city"], json!((CANARY)));
+    assert_eq!(open.named("tool:good")["metadata"]["agentfootprint"]["args"]["city"], json!(CANARY));
     let none = traced(XRayOptions::new("shop").sample(SampleRate::new(0.0).unwrap())).await;
     assert!(none.0.lock().unwrap().is_empty());
 }

@@ -82,7 +82,7 @@ fn tool(name: &'static str, fails: bool) -> Tool {
         .input_schema(json!({"type": "object"}))
         .handler(move |_: Value, _cx| async move {
             if fails {
-                return Err(agentfootprint_core::tools::ToolError::from(format!("{CANARY} broke")));
+                return Err(agentfootprint_core::tools::ToolError::new(format!("{CANARY} broke")));
             }
             Ok(json!({ "secret": (CANARY) }))
         })
