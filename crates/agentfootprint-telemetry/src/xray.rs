@@ -13,6 +13,7 @@ use agentfootprint_core::injection::BoxError;
 use agentfootprint_core::observe::{
     ObservabilityStrategy, SampleRate, SinkConfigError, Strategy, StrategyCapabilities, StrategyLife,
 };
+use agentfootprint_record::events::words::CompositionStatus;
 use agentfootprint_record::events::{AgentEvent, Domain, Event, EventName, Pattern};
 use async_trait::async_trait;
 use footprint::value::{Object, Str, Value};
@@ -219,10 +220,11 @@ impl XRaySink {
                 run.root.annotations.insert("cumulativeCostUsd", Value::from(tick.cumulative.estimated_usd));
             }
             AgentEvent::CompositionEnter(_) => run.depth += 1,
-            AgentEvent::CompositionExit(_) => {
+            AgentEvent::CompositionExit(exit) => {
                 run.depth = run.depth.saturating_sub(1);
                 let agent_owns = event.meta.composition_path.first().is_some_and(|owner| owner.starts_with("Agent:"));
-                return run.depth == 0 && !agent_owns;
+                // One that failed is not over: its `error.fatal` is still to come.
+                return run.depth == 0 && !agent_owns && exit.status != CompositionStatus::Err;
             }
             AgentEvent::ErrorFatal(fatal) => {
                 run.root.fault = true;

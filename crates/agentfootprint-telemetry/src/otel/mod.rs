@@ -224,7 +224,7 @@ impl OtelSink {
             AgentEvent::StreamToolStart(start) => tree.tool_start(starter, event, start),
             AgentEvent::StreamToolEnd(end) => tree.tool_end(event, end),
             AgentEvent::CompositionEnter(_) => tree.entered(),
-            AgentEvent::CompositionExit(_) => return tree.left(),
+            AgentEvent::CompositionExit(exit) => return tree.left(exit),
             AgentEvent::CostTick(tick) => tree.cost(event, tick),
             AgentEvent::ErrorFatal(_) => {
                 tree.fail();

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime};
 
 use agentfootprint_record::events::field::Field;
+use agentfootprint_record::events::words::CompositionStatus;
 use agentfootprint_record::events::{Event, payload};
 use footprint::value::Value;
 use opentelemetry::global::BoxedTracer;
@@ -345,10 +346,10 @@ impl Tree {
         self.depth += 1;
     }
 
-    /// True when the run is over.
-    pub(super) fn left(&mut self) -> bool {
+    /// True when the run is over. One that failed is not: its `error.fatal` is still to come.
+    pub(super) fn left(&mut self, exit: &payload::CompositionExit) -> bool {
         self.depth = self.depth.saturating_sub(1);
-        self.depth == 0 && self.owner == Owner::Composition
+        self.depth == 0 && self.owner == Owner::Composition && exit.status != CompositionStatus::Err
     }
 
     pub(super) fn cost(&self, event: &Event, tick: &payload::CostTick) {
