@@ -130,7 +130,10 @@ impl CloudWatchSink {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn agentcore(options: CloudWatchOptions, client: Arc<dyn LogsClient>) -> Result<Self, SinkConfigError> {
+    pub fn agentcore(
+        options: CloudWatchOptions,
+        client: Arc<dyn LogsClient>,
+    ) -> Result<Self, SinkConfigError> {
         Self::named("agentcore", options, client, StrategyLife::new())
     }
 
@@ -154,7 +157,11 @@ impl CloudWatchSink {
     ) -> Result<Self, SinkConfigError> {
         for (option, value) in [("log_group_name", &options.group), ("log_stream_name", &options.stream)] {
             if value.trim().is_empty() {
-                return Err(SinkConfigError::new(option, "blank", "the name of one that exists or may be written to"));
+                return Err(SinkConfigError::new(
+                    option,
+                    "blank",
+                    "the name of one that exists or may be written to",
+                ));
             }
         }
         let life = Arc::new(life);
@@ -178,7 +185,10 @@ impl CloudWatchSink {
 
 impl fmt::Debug for CloudWatchSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CloudWatchSink").field("name", &self.name).field("life", &self.life).finish_non_exhaustive()
+        f.debug_struct("CloudWatchSink")
+            .field("name", &self.name)
+            .field("life", &self.life)
+            .finish_non_exhaustive()
     }
 }
 
@@ -223,8 +233,10 @@ impl Transport for Puts {
         if self.unavailable.load(Ordering::Relaxed) {
             return Err(format!("{}; {} entries were dropped", self.missing(), batch.len()).into());
         }
-        let mut entries: Vec<LogEntry> =
-            batch.into_iter().map(|entry| LogEntry { timestamp_ms: entry.at_ms, message: entry.text }).collect();
+        let mut entries: Vec<LogEntry> = batch
+            .into_iter()
+            .map(|entry| LogEntry { timestamp_ms: entry.at_ms, message: entry.text })
+            .collect();
         // The service takes entries in the order of time only; runs at once may interleave by a millisecond.
         entries.sort_by_key(|entry| entry.timestamp_ms);
         match self.client.put(&self.group, &self.stream, entries.clone()).await {
@@ -252,6 +264,9 @@ impl Transport for Puts {
 
 impl Puts {
     fn missing(&self) -> String {
-        format!("the log stream `{}` of the group `{}` is missing and could not be created", self.stream, self.group)
+        format!(
+            "the log stream `{}` of the group `{}` is missing and could not be created",
+            self.stream, self.group
+        )
     }
 }

@@ -125,7 +125,8 @@ impl FileSink {
             interval: options.flush_interval,
             overhead: 1,
         };
-        let batcher = Batcher::new("file", Arc::clone(&life), limits, Box::new(Appends(Arc::new(Mutex::new(writer)))));
+        let batcher =
+            Batcher::new("file", Arc::clone(&life), limits, Box::new(Appends(Arc::new(Mutex::new(writer)))));
         Ok(Self { batcher, event_types: options.event_types, life })
     }
 }

@@ -37,7 +37,11 @@ impl LoggingOptions {
     /// The domains `context` and `stream`, as [`default_line`], through `tracing`.
     #[must_use]
     pub fn new() -> Self {
-        Self { domains: Some(vec!["context".into(), "stream".into()]), format: Arc::new(default_line), sink: None }
+        Self {
+            domains: Some(vec!["context".into(), "stream".into()]),
+            format: Arc::new(default_line),
+            sink: None,
+        }
     }
 
     /// These domains; they are looked up when the logging is attached.

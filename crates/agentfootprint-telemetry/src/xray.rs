@@ -48,7 +48,12 @@ pub struct XRayOptions {
 impl XRayOptions {
     /// Every run, 25 segments at once, no payloads.
     pub fn new(service_name: impl Into<String>) -> Self {
-        Self { service_name: service_name.into(), sample: SampleRate::ALL, batch: 25, include_payloads: false }
+        Self {
+            service_name: service_name.into(),
+            sample: SampleRate::ALL,
+            batch: 25,
+            include_payloads: false,
+        }
     }
 
     /// A share of runs.
@@ -114,8 +119,12 @@ impl XRaySink {
             return Err(SinkConfigError::new("service_name", "blank", "the name of the service"));
         }
         let life = Arc::new(StrategyLife::new());
-        let limits =
-            Limits { entries: options.batch, bytes: 512 * 1024, interval: Duration::from_millis(1000), overhead: 1 };
+        let limits = Limits {
+            entries: options.batch,
+            bytes: 512 * 1024,
+            interval: Duration::from_millis(1000),
+            overhead: 1,
+        };
         let batcher = Batcher::new("xray", Arc::clone(&life), limits, Box::new(Puts(client)));
         Ok(Self { options, runs: Mutex::default(), batcher, life })
     }
@@ -197,7 +206,11 @@ impl XRaySink {
                     segment.metadata.insert("content", Value::from(end.content.clone()));
                     self.ship(&run.trace_id, segment, at);
                 }
-                return event.meta.composition_path.first().is_some_and(|owner| owner.starts_with("LLMCall:"));
+                return event
+                    .meta
+                    .composition_path
+                    .first()
+                    .is_some_and(|owner| owner.starts_with("LLMCall:"));
             }
             AgentEvent::StreamToolStart(start) => {
                 let parent = run.parent(&agent, event.meta.iter_index);
@@ -222,7 +235,8 @@ impl XRaySink {
             AgentEvent::CompositionEnter(_) => run.depth += 1,
             AgentEvent::CompositionExit(exit) => {
                 run.depth = run.depth.saturating_sub(1);
-                let agent_owns = event.meta.composition_path.first().is_some_and(|owner| owner.starts_with("Agent:"));
+                let agent_owns =
+                    event.meta.composition_path.first().is_some_and(|owner| owner.starts_with("Agent:"));
                 // One that failed is not over: its `error.fatal` is still to come.
                 return run.depth == 0 && !agent_owns && exit.status != CompositionStatus::Err;
             }
@@ -283,9 +297,8 @@ impl Run {
     /// The mount of the innermost agent the event was said in.
     fn agent_of(&self, event: &Event) -> String {
         let path = path_of(event);
-        let inside = |agent: &&String| {
-            agent.is_empty() || path == **agent || path.starts_with(&format!("{agent}/"))
-        };
+        let inside =
+            |agent: &&String| agent.is_empty() || path == **agent || path.starts_with(&format!("{agent}/"));
         self.agents.iter().filter(inside).max_by_key(|agent| agent.len()).cloned().unwrap_or_default()
     }
 
@@ -310,13 +323,17 @@ fn hex(run_id: &str, what: &str, digits: usize) -> String {
 
 /// The service takes some letters in names, and 200 of them.
 fn safe(name: &str) -> String {
-    let kept = |letter: char| if letter.is_alphanumeric() || " _.:/%&#=+-@".contains(letter) { letter } else { '_' };
+    let kept =
+        |letter: char| if letter.is_alphanumeric() || " _.:/%&#=+-@".contains(letter) { letter } else { '_' };
     name.chars().map(kept).take(200).collect()
 }
 
 impl fmt::Debug for XRaySink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("XRaySink").field("options", &self.options).field("life", &self.life).finish_non_exhaustive()
+        f.debug_struct("XRaySink")
+            .field("options", &self.options)
+            .field("life", &self.life)
+            .finish_non_exhaustive()
     }
 }
 

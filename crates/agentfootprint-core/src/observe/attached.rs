@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, Weak};
 use footprint::observe::Recorder;
 use footprint::value::Str;
 
-use super::end::Ending;
 use super::channel::Channel;
+use super::end::Ending;
 use super::life::Hold;
 use crate::run::{RunProbe, RunWiring, lock};
 

@@ -88,7 +88,8 @@ impl Channel {
         if !open || !self.options.sample_rate.takes(event.meta.run_id.as_str()) {
             return;
         }
-        if self.options.tier.admits(event) && self.patterns.iter().any(|pattern| pattern.matches(&event.kind)) {
+        if self.options.tier.admits(event) && self.patterns.iter().any(|pattern| pattern.matches(&event.kind))
+        {
             match &self.options.delivery {
                 Delivery::Inline => self.tell(event),
                 Delivery::Detached { capacity, join } => self.hand_off(event, capacity.get(), join),
@@ -205,10 +206,8 @@ pub(super) async fn flush(channels: &[Arc<Channel>]) -> Result<(), BoxError> {
             strategy.life().fail(strategy.name(), &error);
             return Err(error);
         }
-        let quiet = channels
-            .iter()
-            .zip(before)
-            .all(|(channel, before)| channel.seen() == before && !channel.waits());
+        let quiet =
+            channels.iter().zip(before).all(|(channel, before)| channel.seen() == before && !channel.waits());
         if quiet {
             break;
         }

@@ -80,9 +80,9 @@ impl<S: ?Sized + Strategy> Strategy for Composed<S> {
     }
 
     fn capabilities(&self) -> StrategyCapabilities {
-        self.members.iter().fold(StrategyCapabilities::default(), |all, member| {
-            all.or(member.strategy.capabilities())
-        })
+        self.members
+            .iter()
+            .fold(StrategyCapabilities::default(), |all, member| all.or(member.strategy.capabilities()))
     }
 
     /// Flushes all of them, also when one fails; the error names each that did.

@@ -13,8 +13,8 @@ use super::options::EnableOptions;
 use super::strategy::{
     CostStrategy, CostTick, FlowchartStrategy, ObservabilityStrategy, RecordingStrategy, Strategy,
 };
-use crate::injection::BoxError;
 use crate::events::{EventHub, Subscription};
+use crate::injection::BoxError;
 use crate::record::{BoundaryDetail, BoundaryRecorder, RecordOptions, RecordingHandle};
 
 /// Enables strategies for all later runs of a runner.

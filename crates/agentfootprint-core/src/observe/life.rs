@@ -22,7 +22,11 @@ pub struct StrategyFailure {
 
 impl fmt::Display for StrategyFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "agentfootprint: the strategy `{}` failed ({} so far): {}", self.strategy, self.count, self.error)
+        write!(
+            f,
+            "agentfootprint: the strategy `{}` failed ({} so far): {}",
+            self.strategy, self.count, self.error
+        )
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use agentfootprint_core::compose::LlmCall;
 use agentfootprint_core::injection::BoxError;
 use agentfootprint_core::observe::{
-    CostStrategy, CostTick, Delivery, Enabled, EnableOptions, FlushOn, Join, ObservabilityStrategy,
+    CostStrategy, CostTick, Delivery, EnableOptions, Enabled, FlushOn, Join, ObservabilityStrategy,
     SampleRate, ShutdownOptions, Strategy, StrategyCapabilities, StrategyLife, Tier, compose, compose_cost,
 };
 use agentfootprint_core::run::Runner;
@@ -119,7 +119,11 @@ async fn a_bad_strategy_changes_nothing_of_a_run() {
     let names = |heard: &Heard| heard.all().iter().map(name).collect::<Vec<_>>();
     let (plain, alone) = run(&runner(), "x").await;
     let call = runner();
-    let bad = Arc::new(Buffer { panics: true, life: StrategyLife::new().on_error(|_| panic!("and so is its sink")), ..Buffer::default() });
+    let bad = Arc::new(Buffer {
+        panics: true,
+        life: StrategyLife::new().on_error(|_| panic!("and so is its sink")),
+        ..Buffer::default()
+    });
     let away = Arc::new(Buffer { fails: true, ..Buffer::default() });
     let options = EnableOptions::new().flush_on(FlushOn::RunEnd);
     let handle = call.enable().observability(bad.clone());
@@ -163,8 +167,10 @@ async fn tiers_and_samples_choose() {
     }
     let (_, heard) = run(&call, "x").await;
     let [minimal, standard, firehose] = [all[0].held(), all[1].held(), all[2].held()];
-    let every: Vec<String> = heard.all().iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect();
-    let keep = |wanted: &dyn Fn(&str) -> bool| every.iter().filter(|name| wanted(name)).cloned().collect::<Vec<_>>();
+    let every: Vec<String> =
+        heard.all().iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect();
+    let keep =
+        |wanted: &dyn Fn(&str) -> bool| every.iter().filter(|name| wanted(name)).cloned().collect::<Vec<_>>();
     assert_eq!(firehose, every);
     assert_eq!(standard, keep(&|name| !name.contains(".stream.token")));
     assert_eq!(minimal, keep(&|name| name.contains("t.agent.") || name.contains("t.error.")));
@@ -179,7 +185,12 @@ async fn tiers_and_samples_choose() {
     let full = Arc::new(Mutex::new(Vec::new()));
     let _one = call.enable().observability_with(sampled.clone(), EnableOptions::new().sample_rate(half));
     let kept = Arc::clone(&full);
-    let _all = call.events().on("*", move |event| kept.lock().unwrap().push((event.meta.run_id.to_string(), event.name_str().to_owned()))).unwrap();
+    let _all = call
+        .events()
+        .on("*", move |event| {
+            kept.lock().unwrap().push((event.meta.run_id.to_string(), event.name_str().to_owned()))
+        })
+        .unwrap();
     for text in ["1", "2", "3"] {
         call.run(text).await;
     }
@@ -268,7 +279,8 @@ async fn a_flush_is_bounded() {
 
 fn shared_by_two() -> (LlmCall, LlmCall, Arc<Buffer>, Enabled, Enabled) {
     let (one, two, shared) = (runner(), runner(), Arc::new(Buffer::default()));
-    let (first, second) = (one.enable().observability(shared.clone()), two.enable().observability(shared.clone()));
+    let (first, second) =
+        (one.enable().observability(shared.clone()), two.enable().observability(shared.clone()));
     (one, two, shared, first, second)
 }
 
@@ -319,7 +331,12 @@ async fn a_shared_strategy_is_stopped_once_by_the_last() {
 #[tokio::test]
 async fn composed_strategies_are_told_apart_from_each_other() {
     let call = runner();
-    let bad = Arc::new(Buffer { panics: true, fails: true, produces: StrategyCapabilities::LOGS, ..Buffer::default() });
+    let bad = Arc::new(Buffer {
+        panics: true,
+        fails: true,
+        produces: StrategyCapabilities::LOGS,
+        ..Buffer::default()
+    });
     let wants = vec![Pattern::Domain(Domain::Composition)];
     let picky = Arc::new(Buffer { wants, ..Buffer::default() });
     let good = Arc::new(Buffer { produces: StrategyCapabilities::TRACES, ..Buffer::default() });
@@ -372,7 +389,10 @@ async fn failures_are_counted_and_told_ever_more_rarely() {
     let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     let counts: Vec<&str> = text.lines().map(|line| line.split(['(', ')']).nth(1).unwrap()).collect();
     assert_eq!(counts, ["1 so far", "2 so far", "4 so far", "8 so far", "16 so far"]);
-    assert_eq!(text.lines().next().unwrap(), "agentfootprint: the strategy `buffer` failed (1 so far): the vendor is away");
+    assert_eq!(
+        text.lines().next().unwrap(),
+        "agentfootprint: the strategy `buffer` failed (1 so far): the vendor is away"
+    );
     assert_eq!((handle.failures(), away.held().len(), away.shipped()), (20, 0, 0));
     let told = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&told);

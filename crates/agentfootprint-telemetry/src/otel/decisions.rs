@@ -34,7 +34,9 @@ impl OtelSink {
         ];
         if let Some(winner) = evidence.rules.iter().find(|rule| rule.matched) {
             attributes.push(count("agentfootprint.decision.rule_index", winner.rule_index as u64));
-            attributes.extend(winner.label.as_deref().map(|label| word("agentfootprint.decision.rule_label", label)));
+            attributes.extend(
+                winner.label.as_deref().map(|label| word("agentfootprint.decision.rule_label", label)),
+            );
         }
         let branches = evidence.rules.iter().map(|rule| &*rule.branch);
         attributes.push(words("agentfootprint.decision.rule_branches", branches));

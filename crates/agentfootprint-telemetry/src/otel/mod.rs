@@ -184,7 +184,8 @@ impl OtelSink {
         match &event.kind {
             AgentEvent::ContextEvaluated(_) => {
                 let structure = event.structure();
-                let routing = structure.as_object().and_then(|fields| fields.get("routing")).and_then(Value::as_array);
+                let routing =
+                    structure.as_object().and_then(|fields| fields.get("routing")).and_then(Value::as_array);
                 for entry in routing.into_iter().flat_map(|entries| entries.iter()) {
                     tree.note_as("agentfootprint.skill.routing", event, flat("skill", entry));
                 }
@@ -251,7 +252,10 @@ fn opens(event: &Event) -> bool {
 
 impl fmt::Debug for OtelSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OtelSink").field("options", &self.options).field("life", &self.life).finish_non_exhaustive()
+        f.debug_struct("OtelSink")
+            .field("options", &self.options)
+            .field("life", &self.life)
+            .finish_non_exhaustive()
     }
 }
 
@@ -266,8 +270,14 @@ impl Strategy for OtelSink {
     }
 
     fn relevant_event_types(&self) -> Vec<Pattern> {
-        let domains =
-            [Domain::Composition, Domain::Agent, Domain::Skill, Domain::Validation, Domain::Permission, Domain::Credential];
+        let domains = [
+            Domain::Composition,
+            Domain::Agent,
+            Domain::Skill,
+            Domain::Validation,
+            Domain::Permission,
+            Domain::Credential,
+        ];
         let events = [
             EventName::StreamLlmStart,
             EventName::StreamLlmEnd,

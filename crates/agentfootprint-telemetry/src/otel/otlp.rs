@@ -43,7 +43,15 @@ impl OtelSink {
         Ok(Self::new(options, provider.tracer("agentfootprint"))?.shipped_by(provider))
     }
 
-    /// Ships spans in batches to a collector: `http://localhost:4318/v1/traces`, say.
+    /// Ships spans in batches to a collector.
+    ///
+    /// ```
+    /// use agentfootprint_telemetry::otel::{OtelOptions, OtelSink};
+    /// let options = OtelOptions::new("support").gen_ai_span_names(true);
+    /// let sink = OtelSink::otlp(options, "http://localhost:4318/v1/traces")?; // connects when it ships
+    /// # let _ = sink;
+    /// # Ok::<(), agentfootprint_telemetry::SinkConfigError>(())
+    /// ```
     ///
     /// # Errors
     /// [`SinkConfigError`] when the service name is blank or the endpoint is no address.
@@ -53,9 +61,16 @@ impl OtelSink {
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(endpoint)
             .build()
-            .map_err(|error| SinkConfigError::new("endpoint", format!("`{endpoint}` ({error})"), "the address of a collector"))?;
+            .map_err(|error| {
+                SinkConfigError::new(
+                    "endpoint",
+                    format!("`{endpoint}` ({error})"),
+                    "the address of a collector",
+                )
+            })?;
         let resource = Resource::builder().with_service_name(options.service_name.clone()).build();
-        let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
+        let provider =
+            SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
         Self::over(options, provider)
     }
 }

@@ -10,8 +10,8 @@ use agentfootprint_record::events::{Event, payload};
 use footprint::value::Value;
 use opentelemetry::global::BoxedTracer;
 use opentelemetry::trace::{
-    SpanBuilder, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags, TraceId, TraceState,
-    Tracer as _,
+    SpanBuilder, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags, TraceId,
+    TraceState, Tracer as _,
 };
 use opentelemetry::{Context, KeyValue};
 
@@ -116,7 +116,11 @@ impl Starter<'_> {
     }
 
     fn tool(&self, name: &str) -> String {
-        text(&if self.options.gen_ai_span_names { format!("execute_tool {name}") } else { format!("tool:{name}") })
+        text(&if self.options.gen_ai_span_names {
+            format!("execute_tool {name}")
+        } else {
+            format!("tool:{name}")
+        })
     }
 
     fn chat(&self, model: &str) -> Cow<'static, str> {
@@ -189,7 +193,12 @@ impl Tree {
             .unwrap_or_else(|| self.scope_span(scope))
     }
 
-    pub(super) fn turn_start(&mut self, starter: &Starter<'_>, event: &Event, turn: &payload::AgentTurnStart) {
+    pub(super) fn turn_start(
+        &mut self,
+        starter: &Starter<'_>,
+        event: &Event,
+        turn: &payload::AgentTurnStart,
+    ) {
         let path: Vec<String> = event.meta.subflow_path().map(str::to_owned).collect();
         let index = count("agentfootprint.turn.index", turn.turn_index);
         if path.is_empty() {
@@ -223,7 +232,8 @@ impl Tree {
     }
 
     fn close_scope(&mut self, ended: usize, at: SystemTime) -> bool {
-        let (mine, other) = std::mem::take(&mut self.tools).into_iter().partition(|((scope, _), _)| *scope == ended);
+        let (mine, other) =
+            std::mem::take(&mut self.tools).into_iter().partition(|((scope, _), _)| *scope == ended);
         self.tools = other;
         let mine: HashMap<(usize, String), Open> = mine;
         mine.values().for_each(|tool| tool.end(at));
@@ -268,11 +278,18 @@ impl Tree {
         }
     }
 
-    pub(super) fn llm_start(&mut self, starter: &Starter<'_>, event: &Event, start: &payload::StreamLlmStart) {
+    pub(super) fn llm_start(
+        &mut self,
+        starter: &Starter<'_>,
+        event: &Event,
+        start: &payload::StreamLlmStart,
+    ) {
         let scope = self.scope_of(event);
         let model = word("gen_ai.request.model", &start.model);
         let provider = word("gen_ai.provider.name", &start.provider);
-        let known = scope.and_then(|at| self.scopes.get_mut(at)).map(|scope| std::mem::replace(&mut scope.modelled, true));
+        let known = scope
+            .and_then(|at| self.scopes.get_mut(at))
+            .map(|scope| std::mem::replace(&mut scope.modelled, true));
         if !known.unwrap_or_default() {
             let span = self.scope_span(scope);
             span.set(provider.clone());
@@ -310,7 +327,12 @@ impl Tree {
         self.owner == Owner::Call
     }
 
-    pub(super) fn tool_start(&mut self, starter: &Starter<'_>, event: &Event, start: &payload::StreamToolStart) {
+    pub(super) fn tool_start(
+        &mut self,
+        starter: &Starter<'_>,
+        event: &Event,
+        start: &payload::StreamToolStart,
+    ) {
         let scope = self.scope_of(event);
         let mut attributes = vec![
             word("tool.name", &start.tool_name),
@@ -365,7 +387,12 @@ impl Tree {
         self.note_as(event.name_str().to_owned(), event, attributes);
     }
 
-    pub(super) fn note_as(&self, name: impl Into<Cow<'static, str>>, event: &Event, attributes: Vec<KeyValue>) {
+    pub(super) fn note_as(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        event: &Event,
+        attributes: Vec<KeyValue>,
+    ) {
         let open = self.iteration(self.scope_of(event), event.meta.iter_index);
         open.0.span().add_event_with_timestamp(name, moment(event), attributes);
     }

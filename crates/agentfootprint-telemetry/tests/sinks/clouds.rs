@@ -8,7 +8,9 @@ use agentfootprint_core::injection::BoxError;
 use agentfootprint_core::observe::{ObservabilityStrategy as _, SampleRate, Strategy as _, StrategyLife};
 use agentfootprint_core::run::Runner as _;
 use agentfootprint_record::events::{Event, EventMeta, payload::StreamToken};
-use agentfootprint_telemetry::cloudwatch::{CloudWatchOptions, CloudWatchSink, LogEntry, LogsClient, LogsError};
+use agentfootprint_telemetry::cloudwatch::{
+    CloudWatchOptions, CloudWatchSink, LogEntry, LogsClient, LogsError,
+};
 use agentfootprint_telemetry::xray::{SegmentsClient, XRayOptions, XRaySink};
 use async_trait::async_trait;
 use footprint::value::Value;
@@ -126,7 +128,8 @@ async fn a_failed_batch_is_not_shipped_again() {
     // On its own time the sink counts for itself.
     let client = logs(vec![LogsError::Other("throttled".into())], vec![]);
     let options = CloudWatchOptions::new("g").max_batch_events(NonZeroUsize::MIN);
-    let sink = CloudWatchSink::with_life(options, client.clone(), StrategyLife::new().on_error(|_| {})).unwrap();
+    let sink =
+        CloudWatchSink::with_life(options, client.clone(), StrategyLife::new().on_error(|_| {})).unwrap();
     sink.export_event(&token(1));
     while sink.life().failures() == 0 {
         tokio::task::yield_now().await;
@@ -141,7 +144,10 @@ fn blank_names_are_refused() {
     let refused = |options| CloudWatchSink::new(options, client.clone()).unwrap_err().option;
     assert_eq!(refused(CloudWatchOptions::new(" ")), "log_group_name");
     assert_eq!(refused(CloudWatchOptions::new("g").log_stream_name("")), "log_stream_name");
-    assert_eq!(XRaySink::new(XRayOptions::new(""), Arc::new(Segments::default())).unwrap_err().option, "service_name");
+    assert_eq!(
+        XRaySink::new(XRayOptions::new(""), Arc::new(Segments::default())).unwrap_err().option,
+        "service_name"
+    );
 }
 
 #[derive(Default)]
@@ -161,7 +167,9 @@ impl Segments {
     /// `name < parent's name`, sorted.
     fn tree(&self) -> Vec<String> {
         let all = self.0.lock().unwrap();
-        let name_of = |id: &Value| all.iter().find(|other| other["id"] == *id).map_or("?", |other| other["name"].as_str().unwrap());
+        let name_of = |id: &Value| {
+            all.iter().find(|other| other["id"] == *id).map_or("?", |other| other["name"].as_str().unwrap())
+        };
         let mut out: Vec<String> = all
             .iter()
             .map(|one| match one.get("parent_id") {
@@ -192,15 +200,29 @@ async fn traced(options: XRayOptions) -> Arc<Segments> {
 #[tokio::test]
 async fn a_run_is_a_trace_of_segments() {
     let seen = traced(XRayOptions::new("shop")).await;
-    let tree = ["iteration:1 < shop", "iteration:2 < shop", "llm < iteration:1", "llm < iteration:2", "shop", "tool:bad < iteration:1", "tool:good < iteration:1"];
+    let tree = [
+        "iteration:1 < shop",
+        "iteration:2 < shop",
+        "llm < iteration:1",
+        "llm < iteration:2",
+        "shop",
+        "tool:bad < iteration:1",
+        "tool:good < iteration:1",
+    ];
     assert_eq!(seen.tree(), tree);
     let root = seen.named("shop");
     let trace = root["trace_id"].as_str().unwrap().to_owned();
     let parts: Vec<&str> = trace.split('-').collect();
-    assert_eq!((parts[0], parts[1], parts[2].len(), root["id"].as_str().unwrap().len()), ("1", "6553f100", 24, 16));
+    assert_eq!(
+        (parts[0], parts[1], parts[2].len(), root["id"].as_str().unwrap().len()),
+        ("1", "6553f100", 24, 16)
+    );
     assert!(seen.0.lock().unwrap().iter().all(|one| one["trace_id"] == json!(&*trace)));
     assert!(root["annotations"]["cumulativeCostUsd"].as_f64().unwrap() > 0.0);
-    assert_eq!((seen.named("tool:bad").get("fault"), seen.named("tool:good").get("fault")), (Some(&json!(true)), None));
+    assert_eq!(
+        (seen.named("tool:bad").get("fault"), seen.named("tool:good").get("fault")),
+        (Some(&json!(true)), None)
+    );
     assert!(!format!("{:?}", seen.0.lock().unwrap()).contains(CANARY));
     let open = traced(XRayOptions::new("shop").include_payloads(true)).await;
     assert_eq!(open.named("tool:good")["metadata"]["agentfootprint"]["args"]["city"], json!(CANARY));
@@ -212,8 +234,13 @@ async fn a_run_is_a_trace_of_segments() {
 #[tokio::test]
 async fn a_failed_run_is_a_fault() {
     let client = Arc::new(Segments::default());
-    let agent = builder(Model::by(|_, _| Err(agentfootprint_core::llm::LlmError::foreign("ServiceError", CANARY)))).build().unwrap();
-    let handle = agent.enable().observability(Arc::new(XRaySink::new(XRayOptions::new("shop"), client.clone()).unwrap()));
+    let agent =
+        builder(Model::by(|_, _| Err(agentfootprint_core::llm::LlmError::foreign("ServiceError", CANARY))))
+            .build()
+            .unwrap();
+    let handle = agent
+        .enable()
+        .observability(Arc::new(XRaySink::new(XRayOptions::new("shop"), client.clone()).unwrap()));
     assert!(agent.run("x").await.error().is_some());
     handle.shutdown().await.unwrap();
     let root = client.named("shop");

@@ -13,7 +13,10 @@ use tokio::sync::mpsc;
 use crate::support::*;
 
 /// Reads one HTTP request with a length, answers 200, and hands over its body.
-async fn serve(mut stream: TcpStream, bodies: mpsc::UnboundedSender<(String, Vec<u8>)>) -> std::io::Result<()> {
+async fn serve(
+    mut stream: TcpStream,
+    bodies: mpsc::UnboundedSender<(String, Vec<u8>)>,
+) -> std::io::Result<()> {
     let mut read = Vec::new();
     loop {
         let head = loop {
@@ -25,7 +28,8 @@ async fn serve(mut stream: TcpStream, bodies: mpsc::UnboundedSender<(String, Vec
             }
         };
         let text = String::from_utf8_lossy(&read[..head]).to_lowercase();
-        let length = text.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
+        let length =
+            text.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
         let end = head + length.unwrap_or(0);
         while read.len() < end {
             if stream.read_buf(&mut read).await? == 0 {
@@ -35,7 +39,11 @@ async fn serve(mut stream: TcpStream, bodies: mpsc::UnboundedSender<(String, Vec
         let line = text.lines().next().unwrap_or_default().to_owned();
         let _ = bodies.send((line, read[head..end].to_vec()));
         read.drain(..end);
-        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\ncontent-length: 0\r\n\r\n").await?;
+        stream
+            .write_all(
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\ncontent-length: 0\r\n\r\n",
+            )
+            .await?;
     }
 }
 
@@ -63,10 +71,23 @@ async fn a_collector_receives_the_spans() {
     for resource in &request.resource_spans {
         let attributes = &resource.resource.as_ref().unwrap().attributes;
         assert!(format!("{attributes:?}").contains("shop"));
-        names.extend(resource.scope_spans.iter().flat_map(|scope| scope.spans.iter().map(|span| span.name.clone())));
+        names.extend(
+            resource.scope_spans.iter().flat_map(|scope| scope.spans.iter().map(|span| span.name.clone())),
+        );
     }
     names.sort();
-    assert_eq!(names, ["chat m-1", "chat m-1", "execute_tool bad", "execute_tool good", "invoke_agent shop", "iteration:1", "iteration:2"]);
+    assert_eq!(
+        names,
+        [
+            "chat m-1",
+            "chat m-1",
+            "execute_tool bad",
+            "execute_tool good",
+            "invoke_agent shop",
+            "iteration:1",
+            "iteration:2"
+        ]
+    );
     assert!(!String::from_utf8_lossy(&body).contains(CANARY));
     handle.shutdown().await.unwrap();
     assert!(OtelSink::otlp(OtelOptions::new("shop"), "no address").is_err());

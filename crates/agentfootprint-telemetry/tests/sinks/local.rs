@@ -34,7 +34,10 @@ async fn the_console_writes_a_line_per_event() {
     let text = out.text();
     let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let start = rows.iter().find(|row| row["type"] == json!("agentfootprint.agent.turn_start")).unwrap();
-    assert_eq!(start.to_string(), r#"{"type":"agentfootprint.agent.turn_start","turnIndex":0,"userPrompt":"hello"}"#);
+    assert_eq!(
+        start.to_string(),
+        r#"{"type":"agentfootprint.agent.turn_start","turnIndex":0,"userPrompt":"hello"}"#
+    );
 }
 
 /// Proves REC-65: the file holds every event of a run as recorded, in the order it was said; writing is off the run.
@@ -45,7 +48,8 @@ async fn the_file_holds_events_in_order() {
     let agent = agent("support");
     let heard = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&heard);
-    let _guard = agent.events().on("*", move |event| kept.lock().unwrap().push(event.to_value().to_string())).unwrap();
+    let _guard =
+        agent.events().on("*", move |event| kept.lock().unwrap().push(event.to_value().to_string())).unwrap();
     let sink = Arc::new(FileSink::new(FileOptions::new(&path)).unwrap());
     let handle = agent.enable().observability_with(sink, EnableOptions::new().tier(Tier::Firehose));
     agent.run("hello").await.into_answer().unwrap();
@@ -71,7 +75,8 @@ async fn the_file_rotates_between_lines() {
     assert_eq!((lines(&path).len(), lines(&old).len()), (2, 3));
     ship(5, 9).await;
     let all = |path: &std::path::Path| {
-        let token = |line: &String| serde_json::from_str::<Value>(line).unwrap()["payload"]["tokenIndex"].as_u64();
+        let token =
+            |line: &String| serde_json::from_str::<Value>(line).unwrap()["payload"]["tokenIndex"].as_u64();
         lines(path).iter().map(token).map(Option::unwrap).collect::<Vec<_>>()
     };
     assert_eq!((all(&old), all(&path)), (vec![3, 4, 5], vec![6, 7, 8]));
@@ -109,7 +114,10 @@ async fn the_file_is_written_when_due() {
 fn a_path_that_cannot_be_written_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |options: FileOptions| FileSink::new(options).unwrap_err();
-    assert_eq!(refused(FileOptions::new(" ")).to_string(), "`path` cannot be blank: the path of a file that can be written");
+    assert_eq!(
+        refused(FileOptions::new(" ")).to_string(),
+        "`path` cannot be blank: the path of a file that can be written"
+    );
     let error = refused(FileOptions::new(folder.path().join("no/such/folder")));
     assert_eq!(error.option, "path");
     assert!(error.value.contains("no/such/folder"), "{error}");

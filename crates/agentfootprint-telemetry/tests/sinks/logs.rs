@@ -24,7 +24,12 @@ async fn logging_writes_lines_of_chosen_domains() {
     agent.run("hello").await.into_answer().unwrap();
     let lines = std::mem::take(&mut *said.lock().unwrap());
     assert!(lines.iter().all(|line| line.starts_with("[context.") || line.starts_with("[stream.")));
-    assert!(lines.iter().any(|line| line.starts_with(r#"[stream.tool_start] {"toolName":"good","toolCallId":"call-good""#)), "{lines:#?}");
+    assert!(
+        lines.iter().any(
+            |line| line.starts_with(r#"[stream.tool_start] {"toolName":"good","toolCallId":"call-good""#)
+        ),
+        "{lines:#?}"
+    );
     logging.detach();
     agent.run("hello").await.into_answer().unwrap();
     assert!(said.lock().unwrap().is_empty());
@@ -32,7 +37,10 @@ async fn logging_writes_lines_of_chosen_domains() {
     let error = attach_logging(&agent, LoggingOptions::new().domains(["stream", "strem"])).unwrap_err();
     assert_eq!(error.option, "domains");
     let text = error.to_string();
-    assert!(text.contains("`strem`") && Domain::ALL.iter().all(|known| text.contains(known.as_str())), "{text}");
+    assert!(
+        text.contains("`strem`") && Domain::ALL.iter().all(|known| text.contains(known.as_str())),
+        "{text}"
+    );
 
     let kept = Arc::clone(&said);
     let options = LoggingOptions::new()
@@ -73,19 +81,38 @@ async fn tracing_events_carry_target_and_meta() {
     let subscriber = tracing_subscriber::registry().with(seen.clone());
     let _guard = tracing::subscriber::set_default(subscriber);
     let agent = builder(Model::by(|_, answered| {
-        if answered { Err(agentfootprint_core::llm::LlmError::foreign("ServiceError", CANARY)) } else { Model::tools().reply(false) }
+        if answered {
+            Err(agentfootprint_core::llm::LlmError::foreign("ServiceError", CANARY))
+        } else {
+            Model::tools().reply(false)
+        }
     }))
     .build()
     .unwrap();
     agent.enable().observability(Arc::new(TracingSink::new())).keep();
     let report = agent.run(CANARY).options(options().session_id("s-1").trace_id("t-1")).await;
     assert!(report.error().is_some());
-    let rows: Vec<_> = seen.0.lock().unwrap().iter().filter(|row| row["target"].starts_with("agentfootprint::")).cloned().collect();
-    let of = |event: &str| rows.iter().find(|row| row["event"] == event).unwrap_or_else(|| panic!("no {event}"));
+    let rows: Vec<_> = seen
+        .0
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|row| row["target"].starts_with("agentfootprint::"))
+        .cloned()
+        .collect();
+    let of =
+        |event: &str| rows.iter().find(|row| row["event"] == event).unwrap_or_else(|| panic!("no {event}"));
     let start = of("agentfootprint.stream.tool_start");
-    let facts = ["target", "level", "session_id", "trace_id", "composition_path", "message"].map(|key| start[key].clone());
-    assert_eq!(facts, ["agentfootprint::stream", "INFO", "s-1", "t-1", "Agent:agent", "agentfootprint.stream.tool_start"]);
-    assert!(start["runtime_stage_id"].starts_with("tool-calls#") && start["run_id"].starts_with("run-"), "{start:?}");
+    let facts = ["target", "level", "session_id", "trace_id", "composition_path", "message"]
+        .map(|key| start[key].clone());
+    assert_eq!(
+        facts,
+        ["agentfootprint::stream", "INFO", "s-1", "t-1", "Agent:agent", "agentfootprint.stream.tool_start"]
+    );
+    assert!(
+        start["runtime_stage_id"].starts_with("tool-calls#") && start["run_id"].starts_with("run-"),
+        "{start:?}"
+    );
     assert_eq!(of("agentfootprint.error.fatal")["level"], "ERROR");
     assert!(!format!("{rows:?}").contains(CANARY), "no words of anybody");
 }

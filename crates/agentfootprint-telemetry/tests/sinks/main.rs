@@ -2,9 +2,9 @@
 
 #[cfg(all(feature = "cloudwatch", feature = "xray"))]
 mod clouds;
-mod local;
 #[cfg(feature = "otlp")]
 mod collector;
+mod local;
 mod logs;
 #[cfg(feature = "otlp")]
 mod spans;

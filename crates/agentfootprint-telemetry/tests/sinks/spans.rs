@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use agentfootprint_core::compose::{Conditional, LlmCall, Parallel, Sequence};
 use agentfootprint_core::llm::LlmError;
+use agentfootprint_core::observe::ObservabilityStrategy as _;
 use agentfootprint_core::run::Runner;
-use agentfootprint_record::events::META_FIELDS;
+use agentfootprint_record::events::{Event, META_FIELDS};
 use agentfootprint_telemetry::otel::{OtelOptions, OtelSink, PLACED_META, UNPLACED_META};
 use opentelemetry::trace::{SpanId, Status, TraceContextExt as _, Tracer as _, TracerProvider as _};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
@@ -44,7 +45,9 @@ impl Spans {
 }
 
 fn tree(spans: &[SpanData]) -> Vec<String> {
-    let name_of = |id: SpanId| spans.iter().find(|span| span.span_context.span_id() == id).map_or("?", |span| &*span.name);
+    let name_of = |id: SpanId| {
+        spans.iter().find(|span| span.span_context.span_id() == id).map_or("?", |span| &*span.name)
+    };
     let mut out: Vec<String> = spans
         .iter()
         .map(|span| match span.parent_span_id {
@@ -91,21 +94,30 @@ async fn a_run_is_a_tree_of_spans() {
     let cost = attributes(&root)["cost.cumulative_usd"].clone();
     let run_id = attributes(&root)["agentfootprint.run.id"].clone();
     assert!(run_id.starts_with("run-1700000000000-"), "{run_id}");
-    expect(&root, &[
-        ("service.name", "shop"),
-        ("gen_ai.operation.name", "invoke_agent"),
-        ("gen_ai.agent.name", "support"),
-        ("agentfootprint.run.id", &run_id),
-        ("agentfootprint.turn.index", "0"),
-        ("gen_ai.provider.name", "script"),
-        ("gen_ai.request.model", "m-1"),
-        ("gen_ai.usage.input_tokens", "200"),
-        ("gen_ai.usage.output_tokens", "40"),
-        ("agentfootprint.iteration.count", "2"),
-        ("cost.cumulative_usd", &cost),
-    ]);
+    expect(
+        &root,
+        &[
+            ("service.name", "shop"),
+            ("gen_ai.operation.name", "invoke_agent"),
+            ("gen_ai.agent.name", "support"),
+            ("agentfootprint.run.id", &run_id),
+            ("agentfootprint.turn.index", "0"),
+            ("gen_ai.provider.name", "script"),
+            ("gen_ai.request.model", "m-1"),
+            ("gen_ai.usage.input_tokens", "200"),
+            ("gen_ai.usage.output_tokens", "40"),
+            ("agentfootprint.iteration.count", "2"),
+            ("cost.cumulative_usd", &cost),
+        ],
+    );
     let first = spans.named("iteration:1");
-    assert_eq!((attributes(&first)["iteration.number"].as_str(), attributes(&first)["agentfootprint.tool_call.count"].as_str()), ("1", "2"));
+    assert_eq!(
+        (
+            attributes(&first)["iteration.number"].as_str(),
+            attributes(&first)["agentfootprint.tool_call.count"].as_str()
+        ),
+        ("1", "2")
+    );
     let chat = spans.named("chat m-1");
     let mut seen = attributes(&chat);
     seen.remove("cost.cumulative_usd");
@@ -123,7 +135,14 @@ async fn a_run_is_a_tree_of_spans() {
     assert_eq!(seen, chat_wanted);
     let (good, bad) = (spans.named("execute_tool good"), spans.named("execute_tool bad"));
     let tool = attributes(&good);
-    let facts = ["tool.name", "gen_ai.operation.name", "gen_ai.tool.name", "gen_ai.tool.call.id", "agentfootprint.tool.args.keys", "agentfootprint.tool.result.type"];
+    let facts = [
+        "tool.name",
+        "gen_ai.operation.name",
+        "gen_ai.tool.name",
+        "gen_ai.tool.call.id",
+        "agentfootprint.tool.args.keys",
+        "agentfootprint.tool.result.type",
+    ];
     let facts = facts.map(|key| tool[key].clone());
     assert_eq!(facts, ["good", "execute_tool", "good", "call-good", r#"["city","days"]"#, "object"]);
     assert!(!tool.contains_key("error.type"));
@@ -135,9 +154,27 @@ async fn a_run_is_a_tree_of_spans() {
 #[tokio::test]
 async fn names_and_span_events_are_options() {
     let plain = traced(OtelOptions::new("shop")).await;
-    assert_eq!(plain.tree(), ["iteration:1 < shop", "iteration:2 < shop", "llm < iteration:1", "llm < iteration:2", "shop", "tool:bad < iteration:1", "tool:good < iteration:1"]);
-    let events: Vec<String> = plain.all().iter().flat_map(|span| span.events.iter().map(|event| event.name.to_string()).collect::<Vec<_>>()).collect();
-    assert!(events.iter().filter(|name| *name == "agentfootprint.agent.route_decided").count() == 2, "{events:?}");
+    assert_eq!(
+        plain.tree(),
+        [
+            "iteration:1 < shop",
+            "iteration:2 < shop",
+            "llm < iteration:1",
+            "llm < iteration:2",
+            "shop",
+            "tool:bad < iteration:1",
+            "tool:good < iteration:1"
+        ]
+    );
+    let events: Vec<String> = plain
+        .all()
+        .iter()
+        .flat_map(|span| span.events.iter().map(|event| event.name.to_string()).collect::<Vec<_>>())
+        .collect();
+    assert!(
+        events.iter().filter(|name| *name == "agentfootprint.agent.route_decided").count() == 2,
+        "{events:?}"
+    );
     let silent = traced(OtelOptions::new("shop").explainability(false)).await;
     assert!(silent.all().iter().all(|span| span.events.is_empty()));
 }
@@ -149,7 +186,11 @@ async fn no_words_of_anybody_leave() {
     let sink = spans.sink(OtelOptions::new("shop"));
     let good = agent("support");
     let failing = builder(Model::by(|_, answered| {
-        if answered { Err(LlmError::foreign("ServiceError", format!("{CANARY} down"))) } else { Model::tools().reply(false) }
+        if answered {
+            Err(LlmError::foreign("ServiceError", format!("{CANARY} down")))
+        } else {
+            Model::tools().reply(false)
+        }
     }))
     .build()
     .unwrap();
@@ -171,9 +212,16 @@ async fn a_failed_run_closes_every_span() {
     flow.enable().observability(spans.sink(OtelOptions::new("shop"))).keep();
     assert!(flow.run("x").await.error().is_some());
     let root = spans.named("shop");
-    assert_eq!((root.status.clone(), attributes(&root)["error.type"].as_str()), (Status::error(""), "_OTHER"));
+    assert_eq!(
+        (root.status.clone(), attributes(&root)["error.type"].as_str()),
+        (Status::error(""), "_OTHER")
+    );
     let all = spans.all();
-    let fatal: Vec<_> = all.iter().flat_map(|span| span.events.iter().cloned().collect::<Vec<_>>()).filter(|event| event.name == "agentfootprint.error.fatal").collect();
+    let fatal: Vec<_> = all
+        .iter()
+        .flat_map(|span| span.events.iter().cloned().collect::<Vec<_>>())
+        .filter(|event| event.name == "agentfootprint.error.fatal")
+        .collect();
     assert_eq!(fatal.len(), 1);
     let keys: Vec<&str> = fatal[0].attributes.iter().map(|pair| pair.key.as_str()).collect();
     assert_eq!(keys, ["agentfootprint.error.stage", "agentfootprint.error.scope"]);
@@ -224,12 +272,16 @@ async fn agents_inside_a_composition_have_their_own_spans() {
     let all = spans.all();
     let roots: Vec<_> = all.iter().filter(|span| span.parent_span_id == SpanId::INVALID).collect();
     assert_eq!((roots.len(), &*roots[0].name), (1, "shop"));
-    let agents: Vec<_> = all.iter().filter(|span| span.parent_span_id == roots[0].span_context.span_id()).collect();
+    let agents: Vec<_> =
+        all.iter().filter(|span| span.parent_span_id == roots[0].span_context.span_id()).collect();
     assert_eq!(agents.len(), 2, "{:?}", tree(&all));
     for agent in agents {
-        let inside: Vec<_> = all.iter().filter(|span| span.parent_span_id == agent.span_context.span_id()).collect();
+        let inside: Vec<_> =
+            all.iter().filter(|span| span.parent_span_id == agent.span_context.span_id()).collect();
         assert_eq!(inside.len(), 2, "two iterations of {}", agent.name);
-        let calls = all.iter().filter(|span| inside.iter().any(|one| one.span_context.span_id() == span.parent_span_id));
+        let calls = all
+            .iter()
+            .filter(|span| inside.iter().any(|one| one.span_context.span_id() == span.parent_span_id));
         assert_eq!(calls.count(), 4, "two chats and two tools of {}", agent.name);
     }
     assert_eq!(attributes(roots[0])["gen_ai.usage.input_tokens"], "400");
@@ -256,7 +308,10 @@ async fn calls_and_decisions_have_their_place() {
     sink.watch_decisions(&choice).keep();
     choice.run("x").await.into_answer().unwrap();
     let all = spans.all();
-    let notes: Vec<String> = all.iter().flat_map(|span| span.events.iter().map(|event| event.name.to_string()).collect::<Vec<_>>()).collect();
+    let notes: Vec<String> = all
+        .iter()
+        .flat_map(|span| span.events.iter().map(|event| event.name.to_string()).collect::<Vec<_>>())
+        .collect();
     assert!(notes.contains(&"agentfootprint.composition.route_decided".to_owned()), "{notes:?}");
 }
 
@@ -274,7 +329,8 @@ async fn a_run_joins_the_callers_trace() {
     }
     cx.span().end();
     assert!(spans.tree().contains(&"shop < request".to_owned()), "{:?}", spans.tree());
-    let traces: std::collections::BTreeSet<_> = spans.all().iter().map(|span| span.span_context.trace_id().to_string()).collect();
+    let traces: std::collections::BTreeSet<_> =
+        spans.all().iter().map(|span| span.span_context.trace_id().to_string()).collect();
     assert_eq!(traces.len(), 1);
 }
 
@@ -286,4 +342,40 @@ fn every_meta_field_is_placed_or_said_not_to_be() {
     known.sort_unstable();
     all.sort_unstable();
     assert_eq!(known, all);
+}
+
+/// Proves REC-71: events of kinds nobody knew are ignored, open nothing and close nothing; the run is that of the meta, whatever a
+/// payload says.
+#[tokio::test]
+async fn unknown_events_are_ignored() {
+    let spans = Spans::new();
+    let sink = spans.sink(OtelOptions::new("shop"));
+    let agent = agent("support");
+    agent.enable().observability(sink.clone()).keep();
+    let said = |name: &str, run: &str| {
+        let event = json!({"type": (name), "payload": {"runId": "another", "turnIndex": 0}, "meta": {
+            "wallClockMs": 0, "runOffsetMs": 0, "runtimeStageId": "a#0", "subflowPath": [], "compositionPath": [], "runId": (run)}});
+        Arc::new(Event::from_value(&event).unwrap())
+    };
+    let inlet = sink.clone();
+    let _guard = agent
+        .events()
+        .on("agentfootprint.stream.llm_start", move |event| {
+            let run = event.meta.run_id.as_str();
+            inlet.export_event(&said("agentfootprint.agent.turn_finished", run));
+            inlet.export_event(&said("my.word", run));
+            // A registered name whose payload does not fit is unknown too.
+            inlet.export_event(&said("agentfootprint.agent.turn_end", run));
+            inlet.export_event(&said("agentfootprint.agent.turn_began", "run-9-9"));
+        })
+        .unwrap();
+    agent.run("x").await.into_answer().unwrap();
+    assert_eq!(spans.tree().len(), 7);
+    assert!(
+        spans
+            .all()
+            .iter()
+            .filter_map(|span| attributes(span).remove("agentfootprint.run.id"))
+            .all(|id| id != "another")
+    );
 }

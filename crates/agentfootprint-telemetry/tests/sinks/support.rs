@@ -104,7 +104,9 @@ pub(crate) fn agent(id: &str) -> Agent {
 }
 
 pub(crate) fn options() -> RunOptions {
-    RunOptions::new().clock(Arc::new(ManualClock::at(1_700_000_000_000))).ids(Arc::new(SequentialIds::default()))
+    RunOptions::new()
+        .clock(Arc::new(ManualClock::at(1_700_000_000_000)))
+        .ids(Arc::new(SequentialIds::default()))
 }
 
 /// What is written, readable while it is written.
