@@ -334,6 +334,22 @@ async fn a_run_joins_the_callers_trace() {
     assert_eq!(traces.len(), 1);
 }
 
+/// Proves REC-73: a run whose options name a span elsewhere is its child; names that are none are no parent.
+#[tokio::test]
+async fn a_run_joins_the_span_it_names() {
+    let spans = Spans::new();
+    let agent = agent("support");
+    agent.enable().observability(spans.sink(OtelOptions::new("shop"))).keep();
+    let (trace, parent) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+    agent.run("x").options(options().trace_id(trace).span_id(parent)).await.into_answer().unwrap();
+    let root = spans.named("shop");
+    assert_eq!(root.span_context.trace_id().to_string(), trace);
+    assert_eq!(root.parent_span_id.to_string(), parent);
+    spans.exporter.reset();
+    agent.run("x").options(options().trace_id("ticket 7").span_id("none")).await.into_answer().unwrap();
+    assert_eq!(spans.named("shop").parent_span_id, SpanId::INVALID);
+}
+
 /// Proves REC-34: every meta field has a place in the spans or is said to have none.
 #[test]
 fn every_meta_field_is_placed_or_said_not_to_be() {
