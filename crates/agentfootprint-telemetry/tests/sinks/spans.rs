@@ -287,10 +287,9 @@ async fn agents_inside_a_composition_have_their_own_spans() {
     assert_eq!(attributes(roots[0])["gen_ai.usage.input_tokens"], "400");
 }
 
-/// Proves REC-73, REC-74: one model call alone is a whole trace; what a decider weighed is noted on its own run, by rule and never by
-/// value.
+/// Proves REC-73: one model call alone is a whole trace, and so is a choice between two, whose route is noted.
 #[tokio::test]
-async fn calls_and_decisions_have_their_place() {
+async fn calls_and_routes_have_their_place() {
     let spans = Spans::new();
     let call = LlmCall::builder(Model::text("hi"), "m-1").build().unwrap();
     call.enable().observability(spans.sink(OtelOptions::new("shop"))).keep();
@@ -303,16 +302,54 @@ async fn calls_and_decisions_have_their_place() {
         .otherwise("long", one("l"))
         .build()
         .unwrap();
-    let sink = spans.sink(OtelOptions::new("shop"));
-    choice.enable().observability(sink.clone()).keep();
-    sink.watch_decisions(&choice).keep();
+    choice.enable().observability(spans.sink(OtelOptions::new("shop"))).keep();
     choice.run("x").await.into_answer().unwrap();
+    assert_eq!(spans.tree(), ["llm < shop", "shop"]);
+    let root = spans.named("shop");
+    let route =
+        root.events.iter().find(|event| event.name == "agentfootprint.composition.route_decided").unwrap();
+    let facts: Vec<_> =
+        route.attributes.iter().map(|pair| (pair.key.as_str(), pair.value.to_string())).collect();
+    assert_eq!(facts[0], ("agentfootprint.composition.conditional_id", "choice".to_owned()));
+    assert_eq!(facts[1], ("agentfootprint.composition.chosen", "short".to_owned()));
+}
+
+/// Proves REC-74: what deciders weighed is noted on the run they decided for, also when several turns are under way; by rule and
+/// never by value.
+#[tokio::test]
+async fn decisions_belong_to_their_own_run() {
+    let spans = Spans::new();
+    let agent = agent("support");
+    let sink = spans.sink(OtelOptions::new("shop"));
+    agent.enable().observability(sink.clone()).keep();
+    sink.watch_decisions(&agent).keep();
+    let runs = (0..4).map(|_| agent.run(CANARY).into_future());
+    futures_join(runs).await;
     let all = spans.all();
-    let notes: Vec<String> = all
-        .iter()
-        .flat_map(|span| span.events.iter().map(|event| event.name.to_string()).collect::<Vec<_>>())
-        .collect();
-    assert!(notes.contains(&"agentfootprint.composition.route_decided".to_owned()), "{notes:?}");
+    let roots: Vec<_> = all.iter().filter(|span| span.name == "shop").collect();
+    assert_eq!(roots.len(), 4);
+    for root in roots {
+        let weighed: Vec<_> =
+            root.events.iter().filter(|event| event.name == "agentfootprint.decision.evidence").collect();
+        let stages: Vec<String> = weighed
+            .iter()
+            .map(|event| {
+                event
+                    .attributes
+                    .iter()
+                    .find(|pair| pair.key.as_str() == "agentfootprint.decision.stage_id")
+                    .unwrap()
+                    .value
+                    .to_string()
+            })
+            .collect();
+        assert_eq!(stages.len(), 2, "the cache gate, once per iteration: {stages:?}");
+        assert!(stages.iter().all(|stage| stage.contains("cache-gate#")), "{stages:?}");
+        assert!(weighed.iter().all(|event| {
+            event.attributes.iter().any(|pair| pair.key.as_str() == "agentfootprint.decision.chosen")
+        }));
+    }
+    assert!(!format!("{all:?}").contains(CANARY));
 }
 
 /// Proves REC-73: a run inside a span of the caller's is part of the caller's trace.
