@@ -41,6 +41,7 @@
 //! | [`context`] | facts, instructions and steering |
 //! | [`tools`] | tools, permissions, middleware, people in the loop |
 //! | [`observe`] | what watches all runs of a runner: exporters, bills, viewers; shutting down |
+//! | `telemetry` | sinks for them: console, file, `tracing`, OpenTelemetry, clouds (feature `telemetry` and its own) |
 //! | [`validation`] | holding an answer against evidence before it is delivered |
 //! | [`reliability`] | rules around a model call: ask again, somebody else, fall back, give up |
 //! | [`window`] | what leaves a conversation that grows |
@@ -59,6 +60,8 @@ pub use agentfootprint_core::{
 pub use agentfootprint_debug as debug;
 pub use agentfootprint_macros::tool;
 pub use agentfootprint_providers as providers;
+#[cfg(feature = "telemetry")]
+pub use agentfootprint_telemetry as telemetry;
 pub use footprint;
 
 mod explained;

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, Weak};
 use footprint::observe::Recorder;
 use footprint::value::Str;
 
+use super::channel::Channel;
 use super::end::Ending;
-use super::strategy::Strategy;
+use super::life::Hold;
 use crate::run::{RunProbe, RunWiring, lock};
 
 type Factory = Arc<dyn Fn(&Str) -> Arc<dyn Recorder> + Send + Sync>;
@@ -23,15 +24,20 @@ pub(super) struct Inner {
     pub(super) ending: Ending,
 }
 
+/// A strategy as one runner has it: its hold, and the way events take to it.
+#[derive(Clone)]
+pub(super) struct Enlisted {
+    pub(super) hold: Arc<Hold>,
+    pub(super) channel: Arc<Channel>,
+}
+
 #[derive(Default)]
 struct State {
     next: u64,
     shared: Vec<(u64, Arc<dyn Recorder>)>,
     factories: Vec<(u64, Factory)>,
     wires: Vec<(u64, Wire)>,
-    strategies: Vec<(u64, Arc<dyn Strategy>)>,
-    /// Strategies that were stopped, so that none is stopped twice.
-    stopped: Vec<Arc<dyn Strategy>>,
+    strategies: Vec<(u64, Enlisted)>,
     /// Runs whose observers may still have something to deliver.
     runs: Vec<RunProbe>,
 }
@@ -75,8 +81,8 @@ impl Observers {
         self.add(|state, key| state.wires.push((key, Arc::new(wire))))
     }
 
-    pub(super) fn enlist(&self, strategy: Arc<dyn Strategy>) -> Attachment {
-        self.add(|state, key| state.strategies.push((key, strategy)))
+    pub(super) fn enlist(&self, enlisted: Enlisted) -> Attachment {
+        self.add(|state, key| state.strategies.push((key, enlisted)))
     }
 
     fn add(&self, add: impl FnOnce(&mut State, u64)) -> Attachment {
@@ -112,24 +118,24 @@ impl Observers {
         std::mem::take(&mut lock(&self.0.state).runs)
     }
 
-    /// Each strategy once, in the order of enabling.
-    pub(super) fn strategies(&self) -> Vec<Arc<dyn Strategy>> {
-        let mut out: Vec<Arc<dyn Strategy>> = Vec::new();
-        for (_, strategy) in &lock(&self.0.state).strategies {
-            if !out.iter().any(|known| Arc::ptr_eq(known, strategy)) {
-                out.push(Arc::clone(strategy));
+    /// What is enlisted, in the order of enabling.
+    pub(super) fn enlisted(&self) -> Vec<Enlisted> {
+        lock(&self.0.state).strategies.iter().map(|(_, enlisted)| enlisted.clone()).collect()
+    }
+
+    /// The channels of each strategy, in the order of enabling.
+    pub(super) fn channels(&self) -> Vec<Vec<Arc<Channel>>> {
+        let mut out: Vec<Vec<Arc<Channel>>> = Vec::new();
+        for Enlisted { channel, .. } in self.enlisted() {
+            let same = |known: &&mut Vec<Arc<Channel>>| {
+                known.first().is_some_and(|first| Arc::ptr_eq(first.strategy(), channel.strategy()))
+            };
+            match out.iter_mut().find(same) {
+                Some(known) => known.push(channel),
+                None => out.push(vec![channel]),
             }
         }
         out
-    }
-
-    /// The strategies to stop now; each is handed out once for ever.
-    pub(super) fn to_stop(&self) -> Vec<Arc<dyn Strategy>> {
-        let mut due = self.strategies();
-        let mut state = lock(&self.0.state);
-        due.retain(|strategy| !state.stopped.iter().any(|known| Arc::ptr_eq(known, strategy)));
-        state.stopped.extend(due.iter().cloned());
-        due
     }
 }
 

@@ -4,13 +4,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use agentfootprint_record::events::{EventName, Pattern};
+use agentfootprint_record::events::Event;
 
-use super::attached::{Attachment, Observers};
+use super::attached::{Attachment, Enlisted, Observers};
+use super::channel::{self, Channel};
+use super::life::Hold;
+use super::options::EnableOptions;
 use super::strategy::{
     CostStrategy, CostTick, FlowchartStrategy, ObservabilityStrategy, RecordingStrategy, Strategy,
 };
 use crate::events::{EventHub, Subscription};
+use crate::injection::BoxError;
 use crate::record::{BoundaryDetail, BoundaryRecorder, RecordOptions, RecordingHandle};
 
 /// Enables strategies for all later runs of a runner.
@@ -30,17 +34,18 @@ use crate::record::{BoundaryDetail, BoundaryRecorder, RecordOptions, RecordingHa
 /// use std::sync::Arc;
 ///
 /// use agentfootprint_core::agent::Agent;
-/// use agentfootprint_core::observe::{ObservabilityStrategy, Strategy};
+/// use agentfootprint_core::observe::{ObservabilityStrategy, Strategy, StrategyLife};
 /// use agentfootprint_core::run::Runner as _;
 /// use agentfootprint_record::events::Event;
 ///
 /// #[derive(Default)]
-/// struct Counts(AtomicUsize);
+/// struct Counts { heard: AtomicUsize, life: StrategyLife }
 /// impl Strategy for Counts {
 ///     fn name(&self) -> &str { "counts" }
+///     fn life(&self) -> &StrategyLife { &self.life }
 /// }
 /// impl ObservabilityStrategy for Counts {
-///     fn export_event(&self, _: &Arc<Event>) { self.0.fetch_add(1, Ordering::Relaxed); }
+///     fn export_event(&self, _: &Arc<Event>) { self.heard.fetch_add(1, Ordering::Relaxed); }
 /// }
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -48,7 +53,7 @@ use crate::record::{BoundaryDetail, BoundaryRecorder, RecordOptions, RecordingHa
 /// let counts = Arc::new(Counts::default());
 /// let enabled = agent.enable().observability(counts.clone());
 /// agent.run("hello").await;
-/// assert!(counts.0.load(Ordering::Relaxed) > 5);
+/// assert!(counts.heard.load(Ordering::Relaxed) > 5);
 /// drop(enabled); // later runs are not exported; the strategy itself is not stopped
 /// # });
 /// ```
@@ -62,23 +67,35 @@ impl<'a> Enable<'a> {
         Self { hub, observers }
     }
 
-    /// Exports every event.
-    pub fn observability<S: ObservabilityStrategy>(&self, strategy: Arc<S>) -> Enabled {
+    /// Exports events: the standard tier of every run, inside the run.
+    pub fn observability(&self, strategy: Arc<dyn ObservabilityStrategy>) -> Enabled {
+        self.observability_with(strategy, EnableOptions::default())
+    }
+
+    /// Exports events as the options say.
+    pub fn observability_with(
+        &self,
+        strategy: Arc<dyn ObservabilityStrategy>,
+        options: EnableOptions,
+    ) -> Enabled {
         let exporter = Arc::clone(&strategy);
-        let heard = self.hub.on_shared(Pattern::All, Arc::new(move |event| exporter.export_event(event)));
-        self.enabled(strategy, None, Some(heard))
+        self.listening(strategy, options, Box::new(move |event| exporter.export_event(event)))
     }
 
     /// Takes what each priced call costs.
-    pub fn cost<S: CostStrategy>(&self, strategy: Arc<S>) -> Enabled {
+    pub fn cost(&self, strategy: Arc<dyn CostStrategy>) -> Enabled {
+        self.cost_with(strategy, EnableOptions::default())
+    }
+
+    /// Takes what each priced call costs, as the options say.
+    pub fn cost_with(&self, strategy: Arc<dyn CostStrategy>, options: EnableOptions) -> Enabled {
         let biller = Arc::clone(&strategy);
-        let listener = Arc::new(move |event: &Arc<agentfootprint_record::events::Event>| {
+        let take = move |event: &Arc<Event>| {
             if let Some(tick) = CostTick::of(event) {
                 biller.record_cost(&tick);
             }
-        });
-        let heard = self.hub.on_shared(Pattern::Event(EventName::CostTick), listener);
-        self.enabled(strategy, None, Some(heard))
+        };
+        self.listening(strategy, options, Box::new(take))
     }
 
     /// Hands over the boundaries of every run, connected to its walk, its events and its commit axis (AGT-9).
@@ -90,7 +107,7 @@ impl<'a> Enable<'a> {
             let boundaries = BoundaryRecorder::connect_as(wiring, BoundaryDetail::default(), &id);
             viewer.run_started(wiring.run_id(), boundaries);
         });
-        self.enabled(strategy, Some(wired), None)
+        self.wired(strategy, wired)
     }
 
     /// Hands over the recording of every run, connected as above. Nothing leaves the process.
@@ -105,17 +122,40 @@ impl<'a> Enable<'a> {
             recording.connect(wiring);
             viewer.run_recorded(wiring.run_id(), recording);
         });
-        self.enabled(strategy, Some(wired), None)
+        self.wired(strategy, wired)
     }
 
-    fn enabled<S: Strategy>(
+    fn listening(
         &self,
-        strategy: Arc<S>,
-        wired: Option<Attachment>,
-        heard: Option<Subscription>,
+        strategy: Arc<dyn Strategy>,
+        options: EnableOptions,
+        take: Box<dyn Fn(&Arc<Event>) + Send + Sync>,
     ) -> Enabled {
-        let enlisted = self.observers.enlist(strategy);
-        Enabled { enlisted, wired, heard }
+        let channel = Arc::new(Channel::new(Arc::clone(&strategy), options, take));
+        let heard = channel.subscriptions().into_iter().map(|pattern| {
+            let channel = Arc::clone(&channel);
+            self.hub.on_shared(pattern, Arc::new(move |event| channel.hear(event)))
+        });
+        let heard = heard.collect();
+        self.enabled(strategy, channel, None, heard)
+    }
+
+    /// A strategy that is handed something per run and told no events.
+    fn wired(&self, strategy: Arc<dyn Strategy>, wired: Attachment) -> Enabled {
+        let deaf = Channel::new(Arc::clone(&strategy), EnableOptions::default(), Box::new(|_| {}));
+        self.enabled(strategy, Arc::new(deaf), Some(wired), Vec::new())
+    }
+
+    fn enabled(
+        &self,
+        strategy: Arc<dyn Strategy>,
+        channel: Arc<Channel>,
+        wired: Option<Attachment>,
+        heard: Vec<Subscription>,
+    ) -> Enabled {
+        let parts = Enlisted { hold: Arc::new(Hold::of(strategy)), channel };
+        let enlisted = self.observers.enlist(parts.clone());
+        Enabled { parts, enlisted: Some(enlisted), wired, heard }
     }
 }
 
@@ -126,24 +166,80 @@ impl fmt::Debug for Enable<'_> {
 }
 
 /// An enabled strategy; dropping it detaches it from later runs and never stops it.
-#[derive(Debug)]
+///
+/// A strategy may be enabled on several runners. Each handle is one hold of it, and [`stop`](Self::stop) ends the strategy only
+/// when no other runner holds it.
 #[must_use = "dropping it disables the strategy at once; `keep` it for the runner's life"]
 pub struct Enabled {
-    enlisted: Attachment,
+    parts: Enlisted,
+    enlisted: Option<Attachment>,
     wired: Option<Attachment>,
-    heard: Option<Subscription>,
+    heard: Vec<Subscription>,
 }
 
 impl Enabled {
+    /// Tells the strategy nothing more. It is not stopped: what it holds can still be flushed.
+    pub fn unsubscribe(&mut self) {
+        self.heard.clear();
+        self.wired = None;
+        self.enlisted = None;
+        self.parts.channel.close();
+        self.parts.hold.release();
+    }
+
+    /// Delivers what waits, then has the strategy ship what it buffered; events that arrive meanwhile are shipped too, within
+    /// eight passes. Also after a stop.
+    ///
+    /// # Errors
+    /// What could not be shipped; it is counted on the strategy's [`StrategyLife`](super::StrategyLife).
+    pub async fn flush(&self) -> Result<(), BoxError> {
+        channel::flush(std::slice::from_ref(&self.parts.channel)).await
+    }
+
+    /// Unsubscribes, and stops the strategy when no other runner holds it and it was not stopped before. True when it was
+    /// stopped here.
+    pub fn stop(&mut self) -> bool {
+        self.unsubscribe();
+        self.parts.hold.stop()
+    }
+
+    /// Flushes, lets go, and stops as [`stop`](Self::stop) does — also when the flush fails.
+    ///
+    /// # Errors
+    /// What could not be shipped.
+    pub async fn shutdown(mut self) -> Result<(), BoxError> {
+        let flushed = self.flush().await;
+        self.stop();
+        flushed
+    }
+
+    /// How many events a detached delivery had to drop, because the strategy was slower than the runs.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.parts.channel.dropped()
+    }
+
+    /// How often the strategy failed, on whichever runner.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.parts.hold.strategy().life().failures()
+    }
+
     /// Detaches now.
     pub fn detach(self) {
         drop(self);
     }
 
     /// Keeps it enabled for as long as the runner lives.
-    pub fn keep(self) {
-        self.enlisted.keep();
-        self.wired.into_iter().for_each(Attachment::keep);
-        self.heard.into_iter().for_each(Subscription::keep);
+    pub fn keep(mut self) {
+        self.enlisted.take().into_iter().for_each(Attachment::keep);
+        self.wired.take().into_iter().for_each(Attachment::keep);
+        self.heard.drain(..).for_each(Subscription::keep);
+    }
+}
+
+impl fmt::Debug for Enabled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Enabled").field(&self.parts.hold.strategy().name()).finish()
     }
 }

@@ -1,6 +1,5 @@
 //! Draining, closing tool sessions, shutting down (AGT-10).
 
-use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,6 +14,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::Shared;
 
 use super::attached::Observers;
+use super::channel;
 use crate::agent::AgentCore;
 use crate::events::EventHub;
 use crate::run::lock;
@@ -164,13 +164,13 @@ pub(crate) async fn shut_down(
         }
     }
     if options.stop {
-        let due = observers.to_stop();
-        report.stopped = due.len();
-        for strategy in due {
-            if std::panic::catch_unwind(AssertUnwindSafe(|| strategy.stop())).is_err() {
-                report
-                    .failed
-                    .push(format!("the strategy `{}` panicked while it was stopped", strategy.name()));
+        for enlisted in observers.enlisted() {
+            enlisted.channel.close();
+            let failures = enlisted.hold.strategy().life().failures();
+            report.stopped += usize::from(enlisted.hold.stop());
+            if enlisted.hold.strategy().life().failures() > failures {
+                let name = enlisted.hold.strategy().name();
+                report.failed.push(format!("the strategy `{name}` panicked while it was stopped"));
             }
         }
     }
@@ -184,15 +184,13 @@ async fn empty(
     timeout: Duration,
 ) -> ShutdownReport {
     let mut report = ShutdownReport::default();
-    for strategy in observers.strategies() {
-        let name = strategy.name().to_owned();
-        let flushed = tokio::time::timeout(timeout, AssertUnwindSafe(strategy.flush()).catch_unwind()).await;
-        match flushed {
-            Ok(Ok(Ok(()))) => report.flushed += 1,
-            Ok(Ok(Err(error))) => {
+    for channels in observers.channels() {
+        let name = channels.first().map(|first| first.strategy().name().to_owned()).unwrap_or_default();
+        match tokio::time::timeout(timeout, channel::flush(&channels)).await {
+            Ok(Ok(())) => report.flushed += 1,
+            Ok(Err(error)) => {
                 report.failed.push(format!("the strategy `{name}` did not ship all it held: {error}"))
             }
-            Ok(Err(_)) => report.failed.push(format!("the strategy `{name}` panicked while it was flushed")),
             Err(_) => report.failed.push(format!("the strategy `{name}` was not flushed in time")),
         }
     }

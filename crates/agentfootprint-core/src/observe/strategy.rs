@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use agentfootprint_record::events::{Event, payload};
+use agentfootprint_record::events::{Event, Pattern, payload};
 use async_trait::async_trait;
 use footprint::value::Str;
 
+use super::life::StrategyLife;
 use crate::injection::BoxError;
 use crate::record::{BoundaryRecorder, RecordingHandle};
 
@@ -17,21 +18,76 @@ pub trait Strategy: Send + Sync + 'static {
     /// Its name, for reports.
     fn name(&self) -> &str;
 
+    /// Who holds this instance and how it fares: a field of the strategy, made with [`StrategyLife::new`].
+    fn life(&self) -> &StrategyLife;
+
+    /// The events it has a use for; it is told no others.
+    fn relevant_event_types(&self) -> Vec<Pattern> {
+        vec![Pattern::All]
+    }
+
+    /// What it produces.
+    fn capabilities(&self) -> StrategyCapabilities {
+        StrategyCapabilities::default()
+    }
+
     /// Ships what is buffered.
     ///
     /// # Errors
-    /// What could not be shipped; the shutdown reports it and goes on.
+    /// What could not be shipped. It is dropped and counted, never queued again; a shutdown reports it and goes on.
     async fn flush(&self) -> Result<(), BoxError> {
         Ok(())
     }
 
-    /// Ends it. A runner calls this once at most.
+    /// Ends it. Called once at most, when the last runner that holds it lets go.
     fn stop(&self) {}
 }
 
-/// Takes every event of every run.
+/// What a strategy produces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StrategyCapabilities {
+    /// The events themselves.
+    pub events: bool,
+    /// Log lines.
+    pub logs: bool,
+    /// Spans.
+    pub traces: bool,
+    /// Numbers over time.
+    pub metrics: bool,
+}
+
+impl StrategyCapabilities {
+    /// The events themselves.
+    pub const EVENTS: Self = Self { events: true, logs: false, traces: false, metrics: false };
+    /// Log lines.
+    pub const LOGS: Self = Self { events: false, logs: true, traces: false, metrics: false };
+    /// Spans.
+    pub const TRACES: Self = Self { events: false, logs: false, traces: true, metrics: false };
+    /// Numbers over time.
+    pub const METRICS: Self = Self { events: false, logs: false, traces: false, metrics: true };
+
+    /// What either of two produces.
+    ///
+    /// ```
+    /// use agentfootprint_core::observe::StrategyCapabilities;
+    /// let both = StrategyCapabilities::LOGS.or(StrategyCapabilities::TRACES);
+    /// assert!(both.logs && both.traces && !both.metrics);
+    /// ```
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self {
+            events: self.events || other.events,
+            logs: self.logs || other.logs,
+            traces: self.traces || other.traces,
+            metrics: self.metrics || other.metrics,
+        }
+    }
+}
+
+/// Takes the events of runs.
 pub trait ObservabilityStrategy: Strategy {
-    /// Takes one event.
+    /// Takes one event, inside the run: it buffers and returns.
     fn export_event(&self, event: &Arc<Event>);
 }
 
@@ -57,6 +113,8 @@ pub struct CostTick {
     pub cumulative_output_tokens: u64,
     /// What the run has cost so far, in US dollars.
     pub cumulative_cost_usd: f64,
+    /// Which iteration of its agent made the call, from 1.
+    pub iteration: Option<u64>,
     /// The visit that made the call.
     pub runtime_stage_id: String,
 }
@@ -76,6 +134,7 @@ impl CostTick {
             cumulative_input_tokens: tick.cumulative.tokens_input,
             cumulative_output_tokens: tick.cumulative.tokens_output,
             cumulative_cost_usd: tick.cumulative.estimated_usd,
+            iteration: event.meta.iter_index,
             runtime_stage_id: event.meta.runtime_stage_id.to_string(),
         })
     }

@@ -96,6 +96,7 @@ pub(crate) fn launch<T: Send + 'static>(
     };
     let mut facts = RunFacts::new(&*run_id, [launch.owner]);
     facts.trace_id = options.trace_id.clone();
+    facts.span_id = options.span_id.clone();
     facts.correlation_id = options.correlation_id.clone();
     facts.session_id = options.session_id.clone();
     if let Some(who) = identity.explicit() {

@@ -34,6 +34,7 @@ pub struct RunOptions {
     pub(crate) session_id: Option<Str>,
     pub(crate) correlation_id: Option<Str>,
     pub(crate) trace_id: Option<Str>,
+    pub(crate) span_id: Option<Str>,
     pub(crate) identity: Option<MemoryIdentity>,
     pub(crate) turn_id: Option<Str>,
     /// Who the turn acts for that a resumed leg goes on with.
@@ -77,6 +78,13 @@ impl RunOptions {
     #[must_use]
     pub fn trace_id(mut self, id: impl Into<Str>) -> Self {
         self.trace_id = Some(id.into());
+        self
+    }
+
+    /// The span of that trace the run is part of; on every event's meta.
+    #[must_use]
+    pub fn span_id(mut self, id: impl Into<Str>) -> Self {
+        self.span_id = Some(id.into());
         self
     }
 
@@ -195,6 +203,7 @@ impl fmt::Debug for RunOptions {
             .field("session_id", &self.session_id)
             .field("correlation_id", &self.correlation_id)
             .field("trace_id", &self.trace_id)
+            .field("span_id", &self.span_id)
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
     }

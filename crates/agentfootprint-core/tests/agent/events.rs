@@ -76,7 +76,7 @@ fn a_panicking_listener_does_not_silence_the_others() {
     assert_eq!(*log.lock().unwrap(), ["heard"]);
 }
 
-/// Proves EVT-10, EVT-16: a pattern that names nothing is refused; a reserved name is the library's.
+/// Proves EVT-10, EVT-16, REC-38: a pattern that names nothing is refused; a reserved name is the library's.
 #[test]
 fn what_could_never_be_heard_is_refused() {
     let hub = EventHub::new();
@@ -101,7 +101,7 @@ async fn an_agent_hears_all_of_its_runs_and_a_run_its_own() {
     assert_eq!(heard, ["agent", "agent", "first"]);
 }
 
-/// Proves EVT-15: a reader that does not read loses the oldest events, is told how many, and never slows the run.
+/// Proves EVT-15, REC-36: a reader that does not read loses the oldest events, is told how many, and never slows the run.
 #[tokio::test]
 async fn a_slow_reader_loses_the_oldest_and_is_told() {
     use futures_util::StreamExt as _;

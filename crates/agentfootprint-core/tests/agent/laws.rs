@@ -455,7 +455,7 @@ async fn lists_keep_the_order_of_their_source() {
     assert_eq!(names(&ended[1]["toolCalls"], "name"), order);
 }
 
-/// Proves EVT-4: what an agent inside an agent's composition says is heard outside, in every domain.
+/// Proves EVT-4, REC-33: what an agent inside an agent's composition says is heard outside, in every domain.
 #[tokio::test]
 async fn one_hub_serves_every_depth() {
     let script = Script::by(|at, _| Ok(if at == 0 { look("c1") } else { say("done") }));

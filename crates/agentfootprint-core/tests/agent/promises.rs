@@ -98,13 +98,13 @@ async fn a_consumers_event_belongs_to_no_run() {
 #[tokio::test]
 async fn what_the_caller_names_is_on_every_event() {
     let heard = Heard::default();
-    let options = RunOptions::new().session_id("s").correlation_id("c").trace_id("t");
+    let options = RunOptions::new().session_id("s").correlation_id("c").trace_id("t").span_id("p");
     plain().run("go").options(heard.on(options)).await;
     for event in heard.all() {
         let meta = &event["meta"];
         assert_eq!(
-            (&meta["sessionId"], &meta["correlationId"], &meta["traceId"]),
-            (&json!("s"), &json!("c"), &json!("t"))
+            [&meta["sessionId"], &meta["correlationId"], &meta["traceId"], &meta["spanId"]],
+            [&json!("s"), &json!("c"), &json!("t"), &json!("p")]
         );
     }
 }

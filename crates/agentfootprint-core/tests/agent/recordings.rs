@@ -135,7 +135,7 @@ async fn events_and_commits_are_joined_by_step() {
     let recording = run.recording();
     let committed = |step: &str| {
         let log = recording.snapshot.commit_log.iter();
-        log.filter(|bundle| bundle.runtime_stage_id.to_string() == step).count()
+        log.filter(|bundle| bundle.runtime_stage_id == *step).count()
     };
     let started: Vec<Value> =
         boundaries(recording).into_iter().filter(|row| row["type"] == json!("llm.start")).collect();
@@ -144,7 +144,7 @@ async fn events_and_commits_are_joined_by_step() {
         let step = row["runtimeStageId"].as_str().unwrap().to_owned();
         let at = row["commitIdxBefore"].as_u64().unwrap() as usize;
         let mut before = recording.snapshot.commit_log.iter().take(at);
-        assert!(before.all(|bundle| bundle.runtime_stage_id.to_string() != step), "{step} had committed");
+        assert!(before.all(|bundle| bundle.runtime_stage_id != *step), "{step} had committed");
         assert_eq!(committed(&step), 1);
     }
 }

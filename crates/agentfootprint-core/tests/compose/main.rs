@@ -13,4 +13,5 @@ mod patterns;
 mod pauses;
 mod refusals;
 mod routers;
+mod strategies;
 mod support;

@@ -10,7 +10,7 @@ use agentfootprint_core::injection::BoxError;
 use agentfootprint_core::llm::{LlmResponse, ModelPrices, StaticPricing, Usage};
 use agentfootprint_core::observe::{
     CostStrategy, CostTick, FlowchartStrategy, ObservabilityStrategy, RecordingStrategy, ShutdownOptions,
-    Strategy,
+    Strategy, StrategyLife,
 };
 use agentfootprint_core::record::{BoundaryRecorder, RecordOptions, RecordingHandle};
 use agentfootprint_core::run::Runner;
@@ -35,6 +35,7 @@ struct Notes {
     ticks: Mutex<Vec<CostTick>>,
     boundaries: Mutex<Vec<Arc<BoundaryRecorder>>>,
     recordings: Mutex<Vec<RecordingHandle>>,
+    life: StrategyLife,
 }
 
 impl Notes {
@@ -47,6 +48,10 @@ impl Notes {
 impl Strategy for Notes {
     fn name(&self) -> &str {
         self.name
+    }
+
+    fn life(&self) -> &StrategyLife {
+        &self.life
     }
 
     async fn flush(&self) -> Result<(), BoxError> {

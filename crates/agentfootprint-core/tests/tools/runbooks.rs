@@ -124,7 +124,9 @@ async fn coverage_is_folded_from_three_sources() {
             tools.call("ports", value!({ "switch": "sw-2" })),
             slow,
         );
-        (first?, second?, third?);
+        for answer in [first, second, third] {
+            answer?;
+        }
         s.set_value(
             "coverage",
             value!({ "checked": ["cabling", { "what": "sw-2" }, "", 7, { "why": "x" }, null],
