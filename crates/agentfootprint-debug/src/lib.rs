@@ -24,6 +24,7 @@
 //! ```
 
 pub mod audit;
+pub mod boundary;
 pub mod diff;
 pub mod loops;
 pub mod mermaid;

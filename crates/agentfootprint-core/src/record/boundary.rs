@@ -59,6 +59,11 @@ impl BoundaryRecorder {
         lock(&self.rows).rows.len()
     }
 
+    /// The rows so far, as a recording holds them: what a live view folds.
+    pub fn rows(&self) -> Value {
+        Value::Array(lock(&self.rows).rows.iter().map(|row| row.to_value(self.detail)).collect())
+    }
+
     fn hear(&self, event: &Arc<Event>) {
         if !is_crossing(event) {
             return;
@@ -171,8 +176,7 @@ impl Recorder for BoundaryRecorder {
     }
 
     fn snapshot(&self, _run: &RunId) -> Option<RecorderBundle> {
-        let rows = lock(&self.rows);
-        let data = Value::Array(rows.rows.iter().map(|row| row.to_value(self.detail)).collect());
+        let data = self.rows();
         let mode = if self.detail == BoundaryDetail::Lean { "lean" } else { "full" };
         let mut bundle = RecorderBundle::new("BoundaryEvents", data);
         bundle.description =
