@@ -1,0 +1,10 @@
+//! What is read off a run while it happens and afterwards: the commit axis, run steps, the live state, the status line.
+
+#[path = "watched/support.rs"]
+mod support;
+
+#[path = "watched/axis.rs"]
+mod axis;
+
+#[path = "watched/steps.rs"]
+mod steps;
