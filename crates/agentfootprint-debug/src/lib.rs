@@ -29,6 +29,7 @@ pub mod diff;
 pub mod loops;
 pub mod mermaid;
 pub mod report;
+pub mod step_graph;
 pub mod steps;
 pub mod story;
 pub mod toolpack;
