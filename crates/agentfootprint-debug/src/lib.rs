@@ -26,6 +26,7 @@
 pub mod audit;
 pub mod boundary;
 pub mod diff;
+pub mod live;
 pub mod loops;
 pub mod mermaid;
 pub mod report;
