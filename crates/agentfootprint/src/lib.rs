@@ -41,6 +41,7 @@
 //! | [`context`] | facts, instructions and steering |
 //! | [`tools`] | tools, permissions, middleware, people in the loop |
 //! | [`observe`] | what watches all runs of a runner: exporters, bills, viewers; shutting down |
+//! | [`watch`] | the live state, the status line and the step graph of runs under way |
 //! | [`validation`] | holding an answer against evidence before it is delivered |
 //! | [`reliability`] | rules around a model call: ask again, somebody else, fall back, give up |
 //! | [`window`] | what leaves a conversation that grows |
@@ -62,6 +63,7 @@ pub use agentfootprint_providers as providers;
 pub use footprint;
 
 mod explained;
+pub mod watch;
 
 pub use explained::Explained;
 

@@ -8,3 +8,6 @@ mod axis;
 
 #[path = "watched/steps.rs"]
 mod steps;
+
+#[path = "watched/live.rs"]
+mod live;
