@@ -25,6 +25,7 @@
 
 pub mod audit;
 pub mod boundary;
+pub mod commentary;
 pub mod diff;
 pub mod live;
 pub mod loops;
