@@ -172,7 +172,8 @@ impl Recorder for BoundaryRecorder {
     }
 
     fn on_loop(&self, cx: &EventCx<'_>, e: &LoopEvent) -> HookResult {
-        self.cross(cx, [Crossing::Loop { target: e.target.clone(), iteration: e.iteration }])
+        let (target, target_id) = (e.target.clone(), e.target_id.clone());
+        self.cross(cx, [Crossing::Loop { target, target_id, iteration: e.iteration }])
     }
 
     fn snapshot(&self, _run: &RunId) -> Option<RecorderBundle> {

@@ -48,7 +48,7 @@ pub(crate) enum Crossing {
     SubflowExit { id: Str, name: Str, payload: Option<Value> },
     ForkBranch { parent: Str, child: Str },
     Decision { decider: Str, chosen: Str, rationale: Option<Str> },
-    Loop { target: Str, iteration: u64 },
+    Loop { target: Str, target_id: Str, iteration: u64 },
     Said { event: Arc<Event>, arrow: Option<Arrow> },
 }
 
@@ -197,10 +197,10 @@ impl Row {
                 put("rationale", rationale.clone().map(Value::from));
                 put("isAgentInternal", marked(is_agent_internal(self.step.local_id())));
             }
-            Crossing::Loop { target, iteration } => {
+            Crossing::Loop { target, target_id, iteration } => {
                 put("target", Some(Value::from(target.clone())));
                 put("iteration", Some(Value::from(*iteration)));
-                put("isAgentInternal", marked(is_internal_loop(target)));
+                put("isAgentInternal", marked(is_internal_loop(target_id)));
             }
             Crossing::Said { event, arrow } => {
                 let payload = event.kind.payload();

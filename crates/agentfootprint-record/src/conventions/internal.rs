@@ -37,8 +37,8 @@ pub fn is_internal_fork(parent: &str) -> bool {
     local_segment(without_index(parent)) == ids::CONTEXT || is_agent_internal(parent)
 }
 
-/// Whether a loop is the one of an agent, back to its injection engine.
+/// Whether a loop is the one of an agent, back to its injection engine; rows name the target by its display name.
 #[must_use]
 pub fn is_internal_loop(target: &str) -> bool {
-    is_agent_internal(target)
+    target == "Injection Engine" || is_agent_internal(target)
 }

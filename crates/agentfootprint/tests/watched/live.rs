@@ -32,7 +32,9 @@ async fn a_dropped_or_failed_run_leaves_nothing_under_way() {
             _ = run.finish() => panic!("it waits"),
             () = started.notified() => {
                 let id = remote.run_id().to_string();
-                assert!(live.read(|state| state.is_tool_executing(&id) && state.is_in_turn(&id)));
+                live.read(|state| {
+                    assert!(state.is_tool_executing(&id) && state.is_in_turn(&id), "{id}: {state:?}");
+                });
             }
         }
     }

@@ -4,12 +4,12 @@ use footprint::value;
 
 /// Looks an order up.
 #[tool]
-pub async fn get_order(order_id: String) -> Result<String, ToolError> {
+pub(crate) async fn get_order(order_id: String) -> Result<String, ToolError> {
     Ok(format!("{order_id}: shipped"))
 }
 
 /// The agent of the specification's worked example.
-pub fn support_agent() -> Agent {
+pub(crate) fn support_agent() -> Agent {
     let model = Mock::replies([
         MockReply::tool_call("t1", "get_order", value!({ "order_id": "A-1001" })),
         MockReply::from("Order A-1001 has shipped."),
@@ -17,6 +17,6 @@ pub fn support_agent() -> Agent {
     Agent::builder(model, "mock-1").id("support").system("You help.").tool(get_order).build().unwrap()
 }
 
-pub fn says(id: &str, answer: &str) -> LlmCall {
+pub(crate) fn says(id: &str, answer: &str) -> LlmCall {
     LlmCall::builder(Mock::always(answer), "mock-1").id(id).build().unwrap()
 }
