@@ -34,6 +34,7 @@ pub mod report;
 pub mod step_graph;
 pub mod steps;
 pub mod story;
+pub mod thinking;
 pub mod toolpack;
 pub mod validate;
 pub mod why;

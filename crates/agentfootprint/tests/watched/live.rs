@@ -25,19 +25,16 @@ async fn a_dropped_or_failed_run_leaves_nothing_under_way() {
     let started = Arc::new(tokio::sync::Notify::new());
     let told = Arc::clone(&started);
     let tool_start = agent.events().on("agentfootprint.stream.tool_start", move |_| told.notify_one()).unwrap();
-    {
-        let run = agent.run("q").start().unwrap();
-        let remote = run.remote(); // somebody still holds a handle
-        tokio::select! {
-            _ = run.finish() => panic!("it waits"),
-            () = started.notified() => {
-                let id = remote.run_id().to_string();
-                live.read(|state| {
-                    assert!(state.is_tool_executing(&id) && state.is_in_turn(&id), "{id}: {state:?}");
-                });
-            }
-        }
+    let run = agent.run("q").start().unwrap();
+    let remote = run.remote(); // somebody still holds a handle
+    let id = remote.run_id().to_string();
+    let mut finish = Box::pin(run.finish());
+    tokio::select! {
+        _ = &mut finish => panic!("it waits"),
+        () = started.notified() => {}
     }
+    live.read(|state| assert!(state.is_tool_executing(&id) && state.is_in_turn(&id), "{id}: {state:?}"));
+    drop(finish);
     assert_eq!(live.read(|state| state.runs().count()), 0);
     drop((watching, tool_start));
     // The script is empty: the call fails.
