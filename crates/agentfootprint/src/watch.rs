@@ -7,13 +7,19 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use agentfootprint_core::embed::{EmbedKind, Embedder};
 use agentfootprint_core::events::Subscription;
+use agentfootprint_core::llm::{CallCx, LlmError};
 use agentfootprint_core::observe::{Attachment, Enabled, FlowchartStrategy, Strategy};
 use agentfootprint_core::record::BoundaryRecorder;
 use agentfootprint_core::run::Runner;
+use agentfootprint_core::tools::confusability_text;
 use agentfootprint_debug::boundary::Boundaries;
+use agentfootprint_debug::context::{is_baseline_source, is_engineered_source};
 use agentfootprint_debug::live::{LiveState, Status, StatusFold, Templates};
 use agentfootprint_debug::step_graph::StepGraph;
+use agentfootprint_debug::tool_choice::ToolChoices;
+use agentfootprint_record::events::payload::ContextInjected;
 use agentfootprint_record::events::{Event, EventName, Pattern};
 use footprint::observe::{EventCx, Hook, HookResult, Interest, Recorder, RunEndEvent, RunFailedEvent};
 use footprint::value::Str;
@@ -249,6 +255,58 @@ pub fn live_status<R: Runner>(
         over(run_id, &clear, true);
     });
     Watching { heard: vec![heard], ended: Some(ended), enabled: None }
+}
+
+/// Hands over every injected piece of context of later runs: to `on_engineered` what somebody decided on, to `on_baseline` what any
+/// conversation has; a piece of an unknown source to neither.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use agentfootprint::prelude::*;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let agent = Agent::builder(Mock::always("Hello."), "mock-1").steering(Steering::new("tone", "Be kind."))?.build()?;
+/// let (engineered, baseline) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+/// let (more, rest) = (Arc::clone(&engineered), Arc::clone(&baseline));
+/// let watching = agentfootprint::watch::context_engineering(
+///     &agent,
+///     move |_| *more.lock().unwrap() += 1,
+///     move |_| *rest.lock().unwrap() += 1,
+/// );
+/// agent.run("Hi").await.into_answer()?;
+/// assert_eq!((*engineered.lock().unwrap(), *baseline.lock().unwrap()), (1, 1));
+/// watching.detach();
+/// # Ok(()) }
+/// ```
+pub fn context_engineering<R: Runner>(
+    runner: &R,
+    on_engineered: impl Fn(&ContextInjected) + Send + Sync + 'static,
+    on_baseline: impl Fn(&ContextInjected) + Send + Sync + 'static,
+) -> Watching {
+    let listener = Arc::new(move |event: &Arc<Event>| match event.of::<ContextInjected>() {
+        Some(piece) if is_engineered_source(&piece.source) => on_engineered(piece),
+        Some(piece) if is_baseline_source(&piece.source) => on_baseline(piece),
+        _ => {}
+    });
+    let heard = runner.events().on_shared(Pattern::Event(EventName::ContextInjected), listener);
+    Watching { heard: vec![heard], ended: None, enabled: None }
+}
+
+/// Scores how clear each choice of a tool was, with an embedding model: a correlation, never a reason.
+///
+/// # Errors
+/// What the embedder says; an answer with too few vectors leaves the calls that need them without a margin.
+pub async fn score_tool_choices(
+    choices: &ToolChoices,
+    embedder: &dyn Embedder,
+) -> Result<ToolChoices, LlmError> {
+    let texts = choices.texts(confusability_text);
+    let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let answer = embedder.embed_batch(&borrowed, EmbedKind::Document, &CallCx::detached()).await?;
+    let known: HashMap<&str, &[f32]> =
+        borrowed.into_iter().zip(answer.vectors.iter().map(Vec::as_slice)).collect();
+    Ok(choices.scored(confusability_text, |text| known.get(text).copied()))
 }
 
 /// The boundaries of the runs under way, by run, with how many rows were drawn already.

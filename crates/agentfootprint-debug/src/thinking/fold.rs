@@ -129,7 +129,7 @@ fn thought(end: &StreamThinkingEnd) -> Option<String> {
 }
 
 fn skill_of(start: &StreamToolStart) -> Option<String> {
-    if start.tool_name != READ_SKILL {
+    if &*start.tool_name != READ_SKILL {
         return None;
     }
     let named = ["id", "skillId", "skill"].into_iter().find_map(|key| start.args.get(key)?.as_str());
