@@ -141,10 +141,14 @@ mod tests {
             call("t3", value!({ "id": "A-1001", "box": ["B-77"], "s": "abc", "n": 4711, "again": "A-1001" })),
         ];
         let edges = lineage(&events, LineageOptions::default());
-        let edge = |from: &str, value: &str| LineageEdge { from: from.into(), to: "t3".into(), value: value.into() };
+        let edge =
+            |from: &str, value: &str| LineageEdge { from: from.into(), to: "t3".into(), value: value.into() };
         assert_eq!(edges, [edge("t2", "A-1001"), edge("t2", "B-77")]);
         let loose = LineageOptions { min_value_length: 3, match_numbers: true, max_depth: 6 };
-        assert_eq!(lineage(&events, loose), [edge("t2", "A-1001"), edge("t2", "B-77"), edge("t1", "abc"), edge("t1", "4711")]);
+        assert_eq!(
+            lineage(&events, loose),
+            [edge("t2", "A-1001"), edge("t2", "B-77"), edge("t1", "abc"), edge("t1", "4711")]
+        );
         let shallow = LineageOptions { max_depth: 2, ..LineageOptions::default() };
         assert_eq!(lineage(&events, shallow), [edge("t1", "A-1001")]);
     }

@@ -199,7 +199,8 @@ impl ToolChoices {
             let chosen = likeness.iter().filter(|(chosen, _)| *chosen).map(|(_, like)| *like);
             let others = likeness.iter().filter(|(chosen, _)| !*chosen).map(|(_, like)| *like);
             // Of several chosen tools the least clear one.
-            if let (Some(chosen), Some(best)) = (chosen.min_by(f32::total_cmp), others.max_by(f32::total_cmp)) {
+            if let (Some(chosen), Some(best)) = (chosen.min_by(f32::total_cmp), others.max_by(f32::total_cmp))
+            {
                 row.margin = Some(chosen - best);
                 row.proxy_disagreement = chosen < best;
             }
@@ -256,7 +257,10 @@ mod tests {
     }
 
     fn ask(iteration: u64) -> RecordedEvent {
-        said("stream.llm_start", value!({ "iteration": iteration, "tools": [{ "name": "a", "description": "A" }, { "name": "b" }] }))
+        said(
+            "stream.llm_start",
+            value!({ "iteration": iteration, "tools": [{ "name": "a", "description": "A" }, { "name": "b" }] }),
+        )
     }
 
     fn choose(name: &str, id: &str) -> RecordedEvent {
@@ -292,10 +296,21 @@ mod tests {
         });
         let row = &scored.rows[0];
         assert!((row.margin.unwrap() + 0.4).abs() < 1e-6 && row.proxy_disagreement);
-        let all = ChoiceSummary { llm_calls_with_tools: 3, choices: 2, scored: 1, flagged: 1, narrow: 1, proxy_disagreement: 1, skipped: 2 };
+        let all = ChoiceSummary {
+            llm_calls_with_tools: 3,
+            choices: 2,
+            scored: 1,
+            flagged: 1,
+            narrow: 1,
+            proxy_disagreement: 1,
+            skipped: 2,
+        };
         assert_eq!(scored.summary, all);
         assert_eq!(choices.scored(candidate, |_| None).summary.scored, 0);
         let json = serde_json::to_value(&scored.rows[1]).unwrap();
-        assert_eq!((json["skipped"].as_str(), json["offered"][0].as_str()), (Some("chosen-not-offered"), Some("a")));
+        assert_eq!(
+            (json["skipped"].as_str(), json["offered"][0].as_str()),
+            (Some("chosen-not-offered"), Some("a"))
+        );
     }
 }

@@ -266,7 +266,7 @@ pub fn live_status<R: Runner>(
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let agent = Agent::builder(Mock::always("Hello."), "mock-1").steering(Steering::new("tone", "Be kind."))?.build()?;
+/// let agent = Agent::builder(Mock::always("Hello."), "mock-1").steering(Steering::new("tone", "Be kind.")).build()?;
 /// let (engineered, baseline) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
 /// let (more, rest) = (Arc::clone(&engineered), Arc::clone(&baseline));
 /// let watching = agentfootprint::watch::context_engineering(

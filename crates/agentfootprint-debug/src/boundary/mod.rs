@@ -22,9 +22,9 @@
 
 mod range;
 mod row;
-mod totals;
 #[cfg(test)]
 mod tests;
+mod totals;
 
 use agentfootprint_record::recording::Recording;
 use footprint::value::Value;

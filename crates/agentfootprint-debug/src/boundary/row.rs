@@ -1,6 +1,8 @@
 //! One crossing.
 
-use agentfootprint_record::conventions::{is_agent_internal, is_internal_fork, is_internal_loop, without_index};
+use agentfootprint_record::conventions::{
+    is_agent_internal, is_internal_fork, is_internal_loop, without_index,
+};
 use footprint::value::Value;
 
 use super::ROOT;

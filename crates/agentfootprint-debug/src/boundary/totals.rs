@@ -67,9 +67,8 @@ pub(super) fn of(all: &Boundaries, range: &Range) -> Totals {
             RowKind::ToolStart => totals.tool_calls += 1,
             RowKind::Loop => totals.iterations += 1,
             RowKind::LlmEnd => {
-                let used = |key: &str| {
-                    row.value.walk(&["usage", key]).and_then(Value::as_u64).unwrap_or_default()
-                };
+                let used =
+                    |key: &str| row.value.walk(&["usage", key]).and_then(Value::as_u64).unwrap_or_default();
                 totals.tokens.input += used("input");
                 totals.tokens.output += used("output");
             }

@@ -5,8 +5,8 @@ use agentfootprint_record::events::payload::{
     ContextEvaluated, ContextInjected, SkillRouteConflict, SkillTurnRouted, ToolsEffect, ToolsResultRefused,
 };
 use agentfootprint_record::events::words::{
-    ArtifactOp, ArtifactVia, CompositionKind, ContextSource, CursorBy, EffectKind, EffectOutcome, ExpiryReason,
-    GatePosture, LimitAction, RepeatMode, TurnRoutedBy,
+    ArtifactOp, ArtifactVia, CompositionKind, ContextSource, CursorBy, EffectKind, EffectOutcome,
+    ExpiryReason, GatePosture, LimitAction, RepeatMode, TurnRoutedBy,
 };
 
 /// What becomes of an event in a commentary.
@@ -52,11 +52,15 @@ pub fn commentary_key(event: &E) -> CommentaryKey {
         E::SkillEscalated(_) => Key("skill.escalated"),
         E::SkillTurnRouted(routed) => turn_routed(routed),
         E::SkillRouteConflict(conflict) => route_conflict(conflict),
-        E::SkillRejected(rejected) if rejected.posture == Some(GatePosture::Rails) => Key("skill.rejected.rails"),
+        E::SkillRejected(rejected) if rejected.posture == Some(GatePosture::Rails) => {
+            Key("skill.rejected.rails")
+        }
         E::SkillRejected(_) => Key("skill.rejected.guard"),
         E::ToolsEffect(effect) => tool_effect(effect),
         E::ToolsResultRefused(refused) => result_refused(refused),
-        E::ToolsRepeatedCall(call) if call.mode == Some(RepeatMode::Arguments) => Key("tools.repeated_call.argsOnly"),
+        E::ToolsRepeatedCall(call) if call.mode == Some(RepeatMode::Arguments) => {
+            Key("tools.repeated_call.argsOnly")
+        }
         E::ToolsRepeatedCall(_) => Key("tools.repeated_call"),
         E::ArtifactsMinted(_) => Key("artifacts.minted"),
         E::ArtifactsPresented(_) => Key("artifacts.presented"),
@@ -65,9 +69,13 @@ pub fn commentary_key(event: &E) -> CommentaryKey {
             ArtifactVia::Get => Key("artifacts.resolved.get"),
             ArtifactVia::Other(_) => Unknown,
         },
-        E::ArtifactsRefused(refused) if refused.op == ArtifactOp::Dispatch => Key("artifacts.refused.dispatch"),
+        E::ArtifactsRefused(refused) if refused.op == ArtifactOp::Dispatch => {
+            Key("artifacts.refused.dispatch")
+        }
         E::ArtifactsRefused(_) => Key("artifacts.refused"),
-        E::ArtifactsExpired(expired) if expired.reason == ExpiryReason::Ttl => Key("artifacts.expired.noticed"),
+        E::ArtifactsExpired(expired) if expired.reason == ExpiryReason::Ttl => {
+            Key("artifacts.expired.noticed")
+        }
         E::ArtifactsExpired(_) => Key("artifacts.expired"),
         E::CompositionForkStart(_) => Key("composition.fork_start"),
         E::CompositionMergeEnd(_) => Key("composition.merge_end"),
@@ -98,83 +106,83 @@ pub fn commentary_key(event: &E) -> CommentaryKey {
         | E::ContextEvicted(_)
         | E::ContextBudgetPressure(_) => Skip,
         E::CompositionBranchComplete(_)
-            | E::AgentOutputSchemaValidationFailed(_)
-            | E::AgentOutputSchemaRetry(_)
-            | E::AgentOutputContractUnmet(_)
-            | E::AgentEvidenceChecked(_)
-            | E::AgentRunConfigured(_)
-            | E::AgentThinkingParseFailed(_)
-            | E::AgentBudgetExhausted(_)
-            | E::AgentGroundingNudged(_)
-            | E::MemoryStrategyApplied(_)
-            | E::MemoryAttached(_)
-            | E::MemoryRetrieved(_)
-            | E::MemoryDetached(_)
-            | E::MemoryWritten(_)
-            | E::ToolsOffered(_)
-            | E::ToolsActivated(_)
-            | E::ToolsDeactivated(_)
-            | E::ToolsDiscoveryStarted(_)
-            | E::ToolsDiscoveryCompleted(_)
-            | E::ToolsDiscoveryFailed(_)
-            | E::ToolsShadowed(_)
-            | E::ToolsClaimSwallowed(_)
-            | E::ToolsAnsweredOffWire(_)
-            | E::ToolsSessionStarted(_)
-            | E::ToolsSessionReused(_)
-            | E::ToolsSessionClosed(_)
-            | E::ToolsSessionCloseFailed(_)
-            | E::ToolsAbsent(_)
-            | E::ToolsCoverageDeclared(_)
-            | E::ToolsSemanticsDeclared(_)
-            | E::ToolsCodeRun(_)
-            | E::SkillGraphDeclared(_)
-            | E::SkillRerouteSuperseded(_)
-            | E::SkillStepAdvanced(_)
-            | E::SkillStepSkipped(_)
-            | E::SkillStepsUnfinished(_)
-            | E::MapEngaged(_)
-            | E::MapParked(_)
-            | E::IntegrityContextError(_)
-            | E::IntegrityDisposition(_)
-            | E::IntegrityExternalGroundUsed(_)
-            | E::ValidationArgsInvalid(_)
-            | E::PermissionCheck(_)
-            | E::PermissionGateOpened(_)
-            | E::PermissionGateClosed(_)
-            | E::PermissionHalt(_)
-            | E::CredentialRequested(_)
-            | E::CredentialAcquired(_)
-            | E::CredentialAuthorizationRequired(_)
-            | E::CredentialFailed(_)
-            | E::RiskFlagged(_)
-            | E::FallbackTriggered(_)
-            | E::CostTick(_)
-            | E::EvalScore(_)
-            | E::EvalThresholdCrossed(_)
-            | E::ErrorRetried(_)
-            | E::ErrorRecovered(_)
-            | E::ErrorFatal(_)
-            | E::ErrorCircuitChanged(_)
-            | E::ReliabilityFailFast(_)
-            | E::ReliabilityRetried(_)
-            | E::ReliabilityRecovered(_)
-            | E::ResilienceOutputFallbackTriggered(_)
-            | E::ResilienceOutputCannedUsed(_)
-            | E::CheckinRequest(_)
-            | E::CheckinDecision(_)
-            | E::MiddlewareDecision(_)
-            | E::EmbeddingGenerated(_)
-            | E::FindingsDeclared(_)
-            | E::FindingsStanding(_)
-            | E::FindingsJudged(_)
-            | E::FindingsJudgeFailed(_)
-            | E::FindingsContingent(_)
-            | E::ToolChoicePicked(_)
-            | E::ToolChoiceOutcome(_)
-            | E::ToolChoiceFailed(_)
-            | E::OntologyServed(_)
-            | E::Unknown(_) => Unknown,
+        | E::AgentOutputSchemaValidationFailed(_)
+        | E::AgentOutputSchemaRetry(_)
+        | E::AgentOutputContractUnmet(_)
+        | E::AgentEvidenceChecked(_)
+        | E::AgentRunConfigured(_)
+        | E::AgentThinkingParseFailed(_)
+        | E::AgentBudgetExhausted(_)
+        | E::AgentGroundingNudged(_)
+        | E::MemoryStrategyApplied(_)
+        | E::MemoryAttached(_)
+        | E::MemoryRetrieved(_)
+        | E::MemoryDetached(_)
+        | E::MemoryWritten(_)
+        | E::ToolsOffered(_)
+        | E::ToolsActivated(_)
+        | E::ToolsDeactivated(_)
+        | E::ToolsDiscoveryStarted(_)
+        | E::ToolsDiscoveryCompleted(_)
+        | E::ToolsDiscoveryFailed(_)
+        | E::ToolsShadowed(_)
+        | E::ToolsClaimSwallowed(_)
+        | E::ToolsAnsweredOffWire(_)
+        | E::ToolsSessionStarted(_)
+        | E::ToolsSessionReused(_)
+        | E::ToolsSessionClosed(_)
+        | E::ToolsSessionCloseFailed(_)
+        | E::ToolsAbsent(_)
+        | E::ToolsCoverageDeclared(_)
+        | E::ToolsSemanticsDeclared(_)
+        | E::ToolsCodeRun(_)
+        | E::SkillGraphDeclared(_)
+        | E::SkillRerouteSuperseded(_)
+        | E::SkillStepAdvanced(_)
+        | E::SkillStepSkipped(_)
+        | E::SkillStepsUnfinished(_)
+        | E::MapEngaged(_)
+        | E::MapParked(_)
+        | E::IntegrityContextError(_)
+        | E::IntegrityDisposition(_)
+        | E::IntegrityExternalGroundUsed(_)
+        | E::ValidationArgsInvalid(_)
+        | E::PermissionCheck(_)
+        | E::PermissionGateOpened(_)
+        | E::PermissionGateClosed(_)
+        | E::PermissionHalt(_)
+        | E::CredentialRequested(_)
+        | E::CredentialAcquired(_)
+        | E::CredentialAuthorizationRequired(_)
+        | E::CredentialFailed(_)
+        | E::RiskFlagged(_)
+        | E::FallbackTriggered(_)
+        | E::CostTick(_)
+        | E::EvalScore(_)
+        | E::EvalThresholdCrossed(_)
+        | E::ErrorRetried(_)
+        | E::ErrorRecovered(_)
+        | E::ErrorFatal(_)
+        | E::ErrorCircuitChanged(_)
+        | E::ReliabilityFailFast(_)
+        | E::ReliabilityRetried(_)
+        | E::ReliabilityRecovered(_)
+        | E::ResilienceOutputFallbackTriggered(_)
+        | E::ResilienceOutputCannedUsed(_)
+        | E::CheckinRequest(_)
+        | E::CheckinDecision(_)
+        | E::MiddlewareDecision(_)
+        | E::EmbeddingGenerated(_)
+        | E::FindingsDeclared(_)
+        | E::FindingsStanding(_)
+        | E::FindingsJudged(_)
+        | E::FindingsJudgeFailed(_)
+        | E::FindingsContingent(_)
+        | E::ToolChoicePicked(_)
+        | E::ToolChoiceOutcome(_)
+        | E::ToolChoiceFailed(_)
+        | E::OntologyServed(_)
+        | E::Unknown(_) => Unknown,
     }
 }
 
@@ -209,12 +217,16 @@ fn evaluated(pass: &ContextEvaluated) -> CommentaryKey {
     let Some(moved) = &pass.cursor_move else { return Unknown };
     match (&moved.by, &moved.offered, &moved.to) {
         (_, _, _) if moved.declined_offer == Some(true) => Key("context.model_pick.stay"),
-        (CursorBy::ModelPick, Some(offered), Some(to)) if offered.contains(to) => Key("context.model_pick.menu"),
+        (CursorBy::ModelPick, Some(offered), Some(to)) if offered.contains(to) => {
+            Key("context.model_pick.menu")
+        }
         (CursorBy::ModelPick, Some(_), Some(_)) => Key("context.model_pick.offMenu"),
         (CursorBy::ModelPick, _, _) => Key("context.model_pick"),
         (CursorBy::Entry, _, _) if moved.witness.is_some() => Key("context.entry_witness"),
         (CursorBy::Entry, _, _) => Key("context.routed.default"),
-        (CursorBy::Route, _, _) if moved.guard.is_some() || moved.witness.is_some() => Key("context.routed.matched"),
+        (CursorBy::Route, _, _) if moved.guard.is_some() || moved.witness.is_some() => {
+            Key("context.routed.matched")
+        }
         (CursorBy::Route, _, _) => Key("context.routed"),
         (
             CursorBy::ToolProposal
@@ -267,7 +279,9 @@ fn tool_effect(effect: &ToolsEffect) -> CommentaryKey {
     match (&effect.kind, &effect.outcome) {
         (EffectKind::ProposeTransition, EffectOutcome::Accepted) => Key("tools.effect.transition.accepted"),
         (EffectKind::ProposeTransition, EffectOutcome::Refused) => Key("tools.effect.transition.refused"),
-        (EffectKind::ProposeTransition, EffectOutcome::Superseded) => Key("tools.effect.transition.superseded"),
+        (EffectKind::ProposeTransition, EffectOutcome::Superseded) => {
+            Key("tools.effect.transition.superseded")
+        }
         (EffectKind::RequireInstruction, EffectOutcome::Accepted) => Key("tools.effect.instruction.accepted"),
         (EffectKind::RequireInstruction, EffectOutcome::Refused | EffectOutcome::Superseded) => {
             Key("tools.effect.instruction.refused")

@@ -82,7 +82,8 @@ impl Commentary {
         let mut values = values::of(&event.kind);
         if let AgentEvent::StreamToolStart(start) = &event.kind {
             // One sentence of the description: the rest is written for the model.
-            let description = self.descriptions.get(&*start.tool_name).map(|text| values::first_sentence(text));
+            let description =
+                self.descriptions.get(&*start.tool_name).map(|text| values::first_sentence(text));
             key = if description.is_some() { "stream.tool_start.desc" } else { "stream.tool_start.noDesc" };
             values.extend(description.map(|text| ("toolDescription", text)));
         }

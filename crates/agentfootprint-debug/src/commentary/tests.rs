@@ -42,10 +42,8 @@ fn routed(by: &str, scores: &[f64], more: Value) -> Value {
     let mut out = value!({ "by": by, "to": "billing", "policy": { "nearTieMargin": 0.15, "menuSize": 3 } });
     if let (Value::Object(out), Value::Object(more)) = (&mut out, more) {
         if !scores.is_empty() {
-            let scores: Vec<Value> = scores
-                .iter()
-                .map(|score| value!({ "id": "x", "score": *score, "relevance": 0.5 }))
-                .collect();
+            let scores: Vec<Value> =
+                scores.iter().map(|score| value!({ "id": "x", "score": *score, "relevance": 0.5 })).collect();
             out.insert("scores", Value::from(scores));
         }
         for (key, item) in more.iter() {
@@ -95,7 +93,8 @@ fn told() -> Vec<(&'static str, &'static str, Value)> {
                  "resultFingerprint": "g" })
     };
     let skill = || value!({ "skillId": "billing", "reason": "manual" });
-    let stored = || value!({ "ref": "art-9", "kind": "table", "mediaType": "text/csv", "bytes": 2048, "tool": "t" });
+    let stored =
+        || value!({ "ref": "art-9", "kind": "table", "mediaType": "text/csv", "bytes": 2048, "tool": "t" });
     let refused = |op: &str| value!({ "op": op, "reason": "no-store" });
     vec![
         ("agent.turn_start", "agent.turn_start", value!({ "turnIndex": 0, "userPrompt": "secret" })),
@@ -103,43 +102,93 @@ fn told() -> Vec<(&'static str, &'static str, Value)> {
         ("stream.llm_start.iterN", "stream.llm_start", start(2)),
         ("stream.llm_end.tools", "stream.llm_end", end(1)),
         ("stream.llm_end.terminal", "stream.llm_end", end(0)),
-        ("stream.thinking", "stream.thinking_end", value!({ "iteration": 1, "blockCount": 1, "totalChars": 5 })),
-        ("stream.token.partial", "stream.token", value!({ "iteration": 1, "tokenIndex": 0, "content": "Hel" })),
-        ("stream.tool_start", "stream.tool_start", value!({ "toolName": "t", "toolCallId": "c-9", "args": { "a": "secret" } })),
-        ("stream.tool_progress", "stream.tool_progress",
-            value!({ "toolName": "t", "toolCallId": "c-9", "iteration": 1, "payload": "secret" })),
-        ("stream.tool_end", "stream.tool_end", value!({ "toolCallId": "c-9", "durationMs": 1, "result": "secret" })),
+        (
+            "stream.thinking",
+            "stream.thinking_end",
+            value!({ "iteration": 1, "blockCount": 1, "totalChars": 5 }),
+        ),
+        (
+            "stream.token.partial",
+            "stream.token",
+            value!({ "iteration": 1, "tokenIndex": 0, "content": "Hel" }),
+        ),
+        (
+            "stream.tool_start",
+            "stream.tool_start",
+            value!({ "toolName": "t", "toolCallId": "c-9", "args": { "a": "secret" } }),
+        ),
+        (
+            "stream.tool_progress",
+            "stream.tool_progress",
+            value!({ "toolName": "t", "toolCallId": "c-9", "iteration": 1, "payload": "secret" }),
+        ),
+        (
+            "stream.tool_end",
+            "stream.tool_end",
+            value!({ "toolCallId": "c-9", "durationMs": 1, "result": "secret" }),
+        ),
         ("context.injected.rag", "context.injected", injected("rag", "x")),
         ("context.injected.skill", "context.injected", injected("skill", "x")),
         ("context.injected.memory", "context.injected", injected("memory", "x")),
         ("context.injected.instructions", "context.injected", injected("instructions", "rule")),
-        ("context.injected.instructions.onToolReturn", "context.injected", injected("instructions", "on-tool-return: t")),
+        (
+            "context.injected.instructions.onToolReturn",
+            "context.injected",
+            injected("instructions", "on-tool-return: t"),
+        ),
         ("context.injected.instructions.alwaysOn", "context.injected", injected("instructions", "always")),
         ("context.injected.custom", "context.injected", injected("fact", "x")),
         ("skill.activated", "skill.activated", skill()),
         ("skill.deactivated", "skill.deactivated", skill()),
-        ("skill.escalated", "skill.escalated", value!({ "iteration": 1, "afterRefusals": 2, "refusals": 2,
-            "from": { "provider": "p", "model": "m" }, "to": { "provider": "q" } })),
+        (
+            "skill.escalated",
+            "skill.escalated",
+            value!({ "iteration": 1, "afterRefusals": 2, "refusals": 2,
+            "from": { "provider": "p", "model": "m" }, "to": { "provider": "q" } }),
+        ),
         ("skill.turn_routed.continuity", "skill.turn_routed", routed("continuity", &[], none())),
-        ("skill.turn_routed.continuity.nearTie", "skill.turn_routed", routed("continuity", &[0.511, 0.502], value!({ "decisive": false }))),
+        (
+            "skill.turn_routed.continuity.nearTie",
+            "skill.turn_routed",
+            routed("continuity", &[0.511, 0.502], value!({ "decisive": false })),
+        ),
         ("skill.turn_routed.intent", "skill.turn_routed", routed("intent", &[], none())),
         ("skill.turn_routed.intent.scored", "skill.turn_routed", routed("intent", &[0.9, 0.1], none())),
         ("skill.turn_routed.intent.scoredSolo", "skill.turn_routed", routed("intent", &[0.9], none())),
         ("skill.turn_routed.entry", "skill.turn_routed", routed("entry", &[], none())),
-        ("skill.turn_routed.entry.witness", "skill.turn_routed", routed("entry", &[], value!({ "witness": { "text": "invoice" } }))),
+        (
+            "skill.turn_routed.entry.witness",
+            "skill.turn_routed",
+            routed("entry", &[], value!({ "witness": { "text": "invoice" } })),
+        ),
         ("skill.turn_routed.menu", "skill.turn_routed", routed("menu", &[], none())),
-        ("skill.turn_routed.dropped", "skill.turn_routed",
-            routed("none", &[], value!({ "droppedResume": { "id": "old", "reason": "unknown-skill" } }))),
+        (
+            "skill.turn_routed.dropped",
+            "skill.turn_routed",
+            routed("none", &[], value!({ "droppedResume": { "id": "old", "reason": "unknown-skill" } })),
+        ),
         ("skill.turn_routed.none", "skill.turn_routed", routed("none", &[], none())),
         ("skill.turn_routed.none.rails", "skill.turn_routed", routed("none", &[], value!({ "scorer": "s" }))),
-        ("skill.turn_routed.none.rails.nearTie", "skill.turn_routed", routed("none", &[0.4, 0.4], value!({ "decisive": false }))),
+        (
+            "skill.turn_routed.none.rails.nearTie",
+            "skill.turn_routed",
+            routed("none", &[0.4, 0.4], value!({ "decisive": false })),
+        ),
         ("skill.turn_routed.none.rails.unmatched", "skill.turn_routed", routed("none", &[0.1], none())),
         ("skill.turn_routed.decider", "skill.turn_routed", routed("decider", &[], none())),
         ("skill.route_conflict", "skill.route_conflict", conflict(0)),
         ("skill.route_conflict.suppressedOne", "skill.route_conflict", conflict(1)),
         ("skill.route_conflict.suppressedMany", "skill.route_conflict", conflict(2)),
-        ("skill.rejected.guard", "skill.rejected", value!({ "requestedId": "x", "allowed": [], "iteration": 1 })),
-        ("skill.rejected.rails", "skill.rejected", value!({ "requestedId": "x", "allowed": [], "iteration": 1, "posture": "rails" })),
+        (
+            "skill.rejected.guard",
+            "skill.rejected",
+            value!({ "requestedId": "x", "allowed": [], "iteration": 1 }),
+        ),
+        (
+            "skill.rejected.rails",
+            "skill.rejected",
+            value!({ "requestedId": "x", "allowed": [], "iteration": 1, "posture": "rails" }),
+        ),
         ("tools.effect.transition.accepted", "tools.effect", effect("propose-transition", "accepted")),
         ("tools.effect.transition.refused", "tools.effect", effect("propose-transition", "refused")),
         ("tools.effect.transition.superseded", "tools.effect", effect("propose-transition", "superseded")),
@@ -157,31 +206,78 @@ fn told() -> Vec<(&'static str, &'static str, Value)> {
             call
         }),
         ("artifacts.minted", "artifacts.minted", stored()),
-        ("artifacts.presented", "artifacts.presented", value!({ "ref": "art-9", "as": "x", "toolCallId": "c-9", "iteration": 1,
-            "snapshot": { "kind": "table", "mediaType": "text/csv", "bytes": 3, "label": "Orders" } })),
-        ("artifacts.resolved.head", "artifacts.resolved", value!({ "ref": "art-9", "via": "head", "kind": "table", "bytes": 3 })),
-        ("artifacts.resolved.get", "artifacts.resolved", value!({ "ref": "art-9", "via": "get", "kind": "table", "bytes": 3, "tool": "t" })),
+        (
+            "artifacts.presented",
+            "artifacts.presented",
+            value!({ "ref": "art-9", "as": "x", "toolCallId": "c-9", "iteration": 1,
+            "snapshot": { "kind": "table", "mediaType": "text/csv", "bytes": 3, "label": "Orders" } }),
+        ),
+        (
+            "artifacts.resolved.head",
+            "artifacts.resolved",
+            value!({ "ref": "art-9", "via": "head", "kind": "table", "bytes": 3 }),
+        ),
+        (
+            "artifacts.resolved.get",
+            "artifacts.resolved",
+            value!({ "ref": "art-9", "via": "get", "kind": "table", "bytes": 3, "tool": "t" }),
+        ),
         ("artifacts.refused", "artifacts.refused", refused("put")),
         ("artifacts.refused.dispatch", "artifacts.refused", refused("dispatch")),
-        ("artifacts.expired", "artifacts.expired", value!({ "ref": "art-9", "reason": "max-bytes", "kind": "table", "bytes": 3, "tool": "t" })),
-        ("artifacts.expired.noticed", "artifacts.expired", value!({ "ref": "art-9", "reason": "ttl", "kind": "table", "bytes": 3, "tool": "t" })),
+        (
+            "artifacts.expired",
+            "artifacts.expired",
+            value!({ "ref": "art-9", "reason": "max-bytes", "kind": "table", "bytes": 3, "tool": "t" }),
+        ),
+        (
+            "artifacts.expired.noticed",
+            "artifacts.expired",
+            value!({ "ref": "art-9", "reason": "ttl", "kind": "table", "bytes": 3, "tool": "t" }),
+        ),
         ("context.model_pick", "context.evaluated", moved("model-pick", none())),
-        ("context.model_pick.menu", "context.evaluated", moved("model-pick", value!({ "offered": ["billing"] }))),
-        ("context.model_pick.offMenu", "context.evaluated", moved("model-pick", value!({ "offered": ["other"] }))),
+        (
+            "context.model_pick.menu",
+            "context.evaluated",
+            moved("model-pick", value!({ "offered": ["billing"] })),
+        ),
+        (
+            "context.model_pick.offMenu",
+            "context.evaluated",
+            moved("model-pick", value!({ "offered": ["other"] })),
+        ),
         ("context.model_pick.stay", "context.evaluated", moved("stay", value!({ "declinedOffer": true }))),
-        ("context.entry_witness", "context.evaluated", moved("entry", value!({ "witness": { "text": "invoice" } }))),
+        (
+            "context.entry_witness",
+            "context.evaluated",
+            moved("entry", value!({ "witness": { "text": "invoice" } })),
+        ),
         ("context.routed", "context.evaluated", moved("route", none())),
-        ("context.routed.matched", "context.evaluated", moved("route", value!({ "witness": { "text": "invoice" } }))),
+        (
+            "context.routed.matched",
+            "context.evaluated",
+            moved("route", value!({ "witness": { "text": "invoice" } })),
+        ),
         ("context.routed.default", "context.evaluated", moved("entry", none())),
-        ("composition.fork_start", "composition.fork_start", value!({ "parentId": "p-9", "branches": [{ "id": "a", "name": "A" }] })),
-        ("composition.merge_end", "composition.merge_end",
-            value!({ "parentId": "p-9", "strategy": "fn", "resultSummary": "secret", "mergedBranchCount": 2, "totalBranchCount": 2 })),
+        (
+            "composition.fork_start",
+            "composition.fork_start",
+            value!({ "parentId": "p-9", "branches": [{ "id": "a", "name": "A" }] }),
+        ),
+        (
+            "composition.merge_end",
+            "composition.merge_end",
+            value!({ "parentId": "p-9", "strategy": "fn", "resultSummary": "secret", "mergedBranchCount": 2, "totalBranchCount": 2 }),
+        ),
         ("composition.enter.Sequence", "composition.enter", composition("Sequence")),
         ("composition.enter.Parallel", "composition.enter", composition("Parallel")),
         ("composition.enter.Conditional", "composition.enter", composition("Conditional")),
         ("composition.enter.Loop", "composition.enter", composition("Loop")),
         ("composition.enter.Generic", "composition.enter", composition("Newer")),
-        ("composition.exit", "composition.exit", value!({ "kind": "Loop", "id": "l-9", "name": "Flow", "status": "ok", "durationMs": 1 })),
+        (
+            "composition.exit",
+            "composition.exit",
+            value!({ "kind": "Loop", "id": "l-9", "name": "Flow", "status": "ok", "durationMs": 1 }),
+        ),
         ("composition.handoff", "agent.handoff", value!({ "fromAgentId": "a", "toAgentId": "b" })),
         ("pause.request", "pause.request", value!({ "reason": "secret", "questionPayload": "secret" })),
         ("pause.resume", "pause.resume", value!({ "resumeInput": "secret", "pausedDurationMs": 5 })),
@@ -231,7 +327,10 @@ fn every_key_is_told_in_prose() {
     assert_eq!(tell("artifacts.resolved.head"), "The app looked at what is stored: a table (3 bytes).");
     assert!(tell("tools.effect.transition.refused").ends_with("does not: not now."));
     assert!(tell("stream.llm_end.tools").starts_with("The model suggests"));
-    assert_eq!((size(1023), size(1024), size(1_048_576)), ("1023 bytes".into(), "1.0 KB".into(), "1.0 MB".into()));
+    assert_eq!(
+        (size(1023), size(1024), size(1_048_576)),
+        ("1023 bytes".into(), "1.0 KB".into(), "1.0 MB".into())
+    );
 }
 
 /// Proves REC-56.
@@ -248,7 +347,10 @@ fn what_is_passed_over_is_passed_over_and_the_rest_falls_through() {
         ("agent.route_decided", value!({ "turnIndex": 0, "iterIndex": 1, "chosen": "final" })),
         ("composition.route_decided", value!({ "conditionalId": "c", "chosen": "a" })),
         ("composition.iteration_start", value!({ "loopId": "l", "iteration": 1 })),
-        ("context.evicted", value!({ "slot": "messages", "contentHash": "h", "reason": "budget", "survivalMs": 1 })),
+        (
+            "context.evicted",
+            value!({ "slot": "messages", "contentHash": "h", "reason": "budget", "survivalMs": 1 }),
+        ),
     ];
     for (name, payload) in skipped {
         assert_eq!(commentary_key(&event(name, "x#1", payload).kind), CommentaryKey::Skip, "{name}");
@@ -277,10 +379,13 @@ fn the_innermost_runner_speaks() {
 /// Proves REC-60.
 #[test]
 fn texts_are_composed_freshly_and_checked_all_at_once() {
-    let own: Templates = [("pause.request".to_owned(), "…".to_owned()), ("of.mine".to_owned(), String::new())].into();
+    let own: Templates =
+        [("pause.request".to_owned(), "…".to_owned()), ("of.mine".to_owned(), String::new())].into();
     let composed = compose_messages(&default_messages(), &own);
-    assert_eq!((composed["pause.request"].as_str(), default_messages()["pause.request"].as_str()),
-        ("…", "{{speaker}} waits for a person."));
+    assert_eq!(
+        (composed["pause.request"].as_str(), default_messages()["pause.request"].as_str()),
+        ("…", "{{speaker}} waits for a person.")
+    );
     assert!(validate_messages(&composed, commentary_keys(), Validate::named("mine")).is_ok());
     let mut poor = composed.clone();
     poor.remove("pause.resume");

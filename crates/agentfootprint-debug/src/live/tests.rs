@@ -1,6 +1,6 @@
 use agentfootprint_record::events::payload::{
-    AgentTurnEnd, AgentTurnStart, ErrorFatal, PauseRequest, PauseResume, StreamLlmEnd, StreamLlmStart, StreamToken,
-    StreamToolEnd, StreamToolProgress, StreamToolStart, LlmUsage,
+    AgentTurnEnd, AgentTurnStart, ErrorFatal, LlmUsage, PauseRequest, PauseResume, StreamLlmEnd,
+    StreamLlmStart, StreamToken, StreamToolEnd, StreamToolProgress, StreamToolStart,
 };
 use agentfootprint_record::events::{AgentEvent, Event, EventMeta, Moment, RunFacts};
 use footprint::value;
@@ -32,7 +32,9 @@ fn the_state_says_what_is_under_way_in_which_run() {
     let mut live = LiveState::default();
     busy(&mut live, "run-1-1");
     live.hear(&at("run-2-1", "call-llm#1", StreamLlmStart::new(4, "mock", "m", 0, 1, 0)));
-    assert!(live.is_llm_in_flight("run-1-1") && live.is_tool_executing("run-1-1") && live.is_in_turn("run-1-1"));
+    assert!(
+        live.is_llm_in_flight("run-1-1") && live.is_tool_executing("run-1-1") && live.is_in_turn("run-1-1")
+    );
     assert_eq!(live.current_turn_index("run-1-1"), Some(3));
     assert_eq!((live.partial_text("run-1-1", "call-llm#1"), live.partial_for_run("run-1-1")), ("Hey", "Hey"));
     let call = live.run("run-1-1").unwrap().llm("call-llm#1").unwrap().clone();
@@ -99,15 +101,26 @@ fn the_line_follows_a_streaming_run_with_two_parallel_tools() {
     hear("tool-calls#2", progress("", value!([1, 2]))); // one at work: its own
     hear("tool-calls#2", StreamToolEnd::new("unknown", 1).into());
     hear("tool-calls#2", StreamToolEnd::new("t2", 1).into());
-    let asked = hear("tool-calls#paused", PauseRequest::new("approval", value!({ "question": "May I?" })).into());
+    let asked =
+        hear("tool-calls#paused", PauseRequest::new("approval", value!({ "question": "May I?" })).into());
     assert_eq!(asked.word(), "paused");
     hear("tool-calls#resumed", PauseResume::new(Value::from(true), 5).into());
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     assert_eq!(
         lines,
         [
-            "", "Thinking…", "Let me look.", "", "Using tool-t1…", "Using tool-t2…", "half way", "Using tool-t2…",
-            "tool-t2 is at work (1)…", "", "May I?", "",
+            "",
+            "Thinking…",
+            "Let me look.",
+            "",
+            "Using tool-t1…",
+            "Using tool-t2…",
+            "half way",
+            "Using tool-t2…",
+            "tool-t2 is at work (1)…",
+            "",
+            "May I?",
+            "",
         ]
     );
 }
@@ -134,14 +147,22 @@ fn the_ladder_ends_at_the_oldest_key_and_renders_once() {
         let texts = with(ladder.get(from..).unwrap());
         assert_eq!(status(Some("{{toolName}}"), 1).line(&texts).as_deref(), Some(*expected)); // never rendered twice
     }
-    let generic = [("tool.find.progress.generic", "1 {{progressCount}}"), ("tool.progress.generic", "2 {{toolName}}"),
-        ("tool", "4")];
+    let generic = [
+        ("tool.find.progress.generic", "1 {{progressCount}}"),
+        ("tool.progress.generic", "2 {{toolName}}"),
+        ("tool", "4"),
+    ];
     for (from, expected) in ["1 3", "2 find", "4"].iter().enumerate() {
         let texts = with(generic.get(from..).unwrap());
         assert_eq!(status(None, 3).line(&texts).as_deref(), Some(*expected));
     }
     // A map from before there was progress never leaves the line blank.
-    let old = with(&[("idle", "…"), ("streaming", "{{partial}}"), ("tool", "Using {{toolName}} {{nothing}}."), ("paused", "?")]);
+    let old = with(&[
+        ("idle", "…"),
+        ("streaming", "{{partial}}"),
+        ("tool", "Using {{toolName}} {{nothing}}."),
+        ("paused", "?"),
+    ]);
     assert_eq!(status(Some("x"), 1).line(&old).as_deref(), Some("Using find ."));
     assert_eq!(status(None, 0).line(&with(&[("idle", "x")])), None);
     assert_eq!(Status::None.line(&old), None);
@@ -155,8 +176,12 @@ fn a_report_shows_its_message_and_never_its_payload() {
     assert_eq!(shown, format!("{}… (30 more characters)", "é".repeat(120)));
     assert_eq!(progress_message_of(&value!({ "message": "x".repeat(120) })).unwrap().len(), 120);
     for payload in [
-        value!({ "message": "  " }), value!({ "message": 3 }), value!({ "note": { "message": "inner" } }),
-        value!("message"), value!(["message"]), Value::Null,
+        value!({ "message": "  " }),
+        value!({ "message": 3 }),
+        value!({ "note": { "message": "inner" } }),
+        value!("message"),
+        value!(["message"]),
+        Value::Null,
     ] {
         assert_eq!(progress_message_of(&payload), None, "{payload}");
     }

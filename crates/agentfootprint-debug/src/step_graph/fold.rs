@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use agentfootprint_record::conventions::{is_agent_internal, local_segment};
 use footprint::value::Value;
 
-use super::{
-    EdgeKind, NodeKind, NodeTokens, SlotBoundaries, SlotBoundary, StepEdge, StepGraph, StepNode,
-};
+use super::{EdgeKind, NodeKind, NodeTokens, SlotBoundaries, SlotBoundary, StepEdge, StepGraph, StepNode};
 use crate::boundary::{Boundaries, Row, RowKind};
 
 const PRIMITIVES: [&str; 6] = ["Agent", "LLMCall", "Sequence", "Parallel", "Conditional", "Loop"];
@@ -240,13 +238,13 @@ impl Fold {
         let calls = level.calls;
         let injections = std::mem::take(&mut level.injections);
         let slots = std::mem::take(&mut level.slots);
-        let kind = if row.text("actorArrow") == "tool→llm" { NodeKind::ToolToLlm } else { NodeKind::UserToLlm };
+        let kind =
+            if row.text("actorArrow") == "tool→llm" { NodeKind::ToolToLlm } else { NodeKind::UserToLlm };
         let id = format!("step-llm-start-{}-{calls}", row.runtime_stage_id);
         let mut node = self.node(row, id, kind, row.text("model"));
         node.llm_model = Some(row.text("model").to_owned());
         node.iteration_index = Some(calls);
-        node.slot_updated =
-            injections.last().and_then(|last| last.get("slot")?.as_str()).map(str::to_owned);
+        node.slot_updated = injections.last().and_then(|last| last.get("slot")?.as_str()).map(str::to_owned);
         node.injections = injections;
         node.slot_boundaries = Some(slots).filter(|slots| *slots != SlotBoundaries::default());
         let at = self.after(&level_of(&row.path), node, EdgeKind::Next);

@@ -95,7 +95,10 @@ fn a_loop_goes_back_and_the_json_names_are_the_recorded_ones() {
         { "type": "decision.branch", "runtimeStageId": "route#3", "subflowPath": ["__root__"], "decider": "route", "chosen": "b" },
     ]));
     let back = graph.edges.last().unwrap();
-    assert_eq!((back.kind, back.iteration, back.to.as_str()), (EdgeKind::LoopIteration, Some(2), "decision-route#3-b"));
+    assert_eq!(
+        (back.kind, back.iteration, back.to.as_str()),
+        (EdgeKind::LoopIteration, Some(2), "decision-route#3-b")
+    );
     let json = serde_json::to_value(&graph).unwrap();
     assert_eq!(json["nodes"][0]["kind"], "user->llm");
     assert_eq!(json["nodes"][0]["llmModel"], "m");

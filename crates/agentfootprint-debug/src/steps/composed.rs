@@ -12,9 +12,10 @@ fn passes(from: &str, to: &str, via: Via, label: Option<&str>) -> Transition {
 
 /// The end of the composition of this level, when it ended well.
 fn ended<'t, 'a>(told: &'t Told<'a>) -> Option<&'t Heard<'a>> {
-    told.events.iter().rev().find(|event| {
-        event.own() && event.is("composition.exit") && event.text("status") != "err"
-    })
+    told.events
+        .iter()
+        .rev()
+        .find(|event| event.own() && event.is("composition.exit") && event.text("status") != "err")
 }
 
 pub(super) fn sequence(told: &Told<'_>) -> Vec<RunStep> {
@@ -44,10 +45,11 @@ fn answers(told: &Told<'_>, name: &str) -> Option<RunStep> {
 pub(super) fn parallel(told: &Told<'_>) -> Vec<RunStep> {
     let own = |name: &str| told.events.iter().find(|event| event.own() && event.is(name));
     let fork = own("composition.fork_start");
-    let branches: Vec<(String, String)> = match fork.and_then(|event| event.payload.get("branches")?.as_array()) {
-        Some(branches) => branches.iter().map(branch).collect(),
-        None => told.members.iter().map(|member| (member.id.clone(), member.name().to_owned())).collect(),
-    };
+    let branches: Vec<(String, String)> =
+        match fork.and_then(|event| event.payload.get("branches")?.as_array()) {
+            Some(branches) => branches.iter().map(branch).collect(),
+            None => told.members.iter().map(|member| (member.id.clone(), member.name().to_owned())).collect(),
+        };
     let started = fork.or_else(|| told.events.get(told.members.first()?.first));
     let merged = own("composition.merge_end").or_else(|| ended(told));
     let count = branches.len();
@@ -75,8 +77,7 @@ pub(super) fn conditional(told: &Told<'_>) -> Vec<RunStep> {
     for event in told.events.iter().filter(|event| event.own() && event.is("composition.route_decided")) {
         let chosen = spoken(event.text("chosen")).to_owned();
         let transition = passes(&from, &llm(&chosen), Via::DecisionBranch, None);
-        let mut step =
-            told.step(event, StepKind::Decide, format!("routes to {chosen}"), vec![transition]);
+        let mut step = told.step(event, StepKind::Decide, format!("routes to {chosen}"), vec![transition]);
         step.anchor.subflow_path.push(event.text("chosen").to_owned());
         step.meta = event.payload.get("rationale").map(|why| value!({ "rationale": why.clone() }));
         steps.push(step);

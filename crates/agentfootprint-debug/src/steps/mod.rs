@@ -152,7 +152,8 @@ impl RunSteps {
         let mut steps = match root {
             Root::Member => {
                 // A composition of one: what its only member did is what happened.
-                let inner: Vec<&str> = told.path.iter().map(String::as_str).chain(told.only_member()).collect();
+                let inner: Vec<&str> =
+                    told.path.iter().map(String::as_str).chain(told.only_member()).collect();
                 return Self::at(events, &inner);
             }
             Root::Leaf => react::steps(&told),

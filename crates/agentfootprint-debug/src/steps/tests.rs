@@ -47,7 +47,9 @@ fn without_composition_events_the_members_say_what_the_root_is() {
 
 #[test]
 fn parallel_tools_share_one_step_and_both_return() {
-    let tool = |id: &str| said("stream.tool_start", "tool-calls#2", value!({ "toolName": "t", "toolCallId": id, "args": {} }));
+    let tool = |id: &str| {
+        said("stream.tool_start", "tool-calls#2", value!({ "toolName": "t", "toolCallId": id, "args": {} }))
+    };
     let steps = RunSteps::of(&[
         said("agent.turn_start", "seed#0", value!({ "turnIndex": 0, "userPrompt": "q" })),
         said("stream.llm_start", "call-llm#1", value!({ "iteration": 1 })),

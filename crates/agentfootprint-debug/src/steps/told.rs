@@ -97,8 +97,7 @@ impl<'a> Told<'a> {
         label: String,
         transitions: Vec<Transition>,
     ) -> RunStep {
-        let subflow_path =
-            self.path.iter().cloned().chain(event.inside.first().cloned()).collect::<Vec<_>>();
+        let subflow_path = self.path.iter().cloned().chain(event.inside.first().cloned()).collect::<Vec<_>>();
         let anchor = Anchor { runtime_stage_id: event.step.clone(), subflow_path };
         let runtime_stage_id = event.step.clone();
         RunStep { seq: 0, kind, transitions, runtime_stage_id, anchor, label, ts_ms: event.ts, meta: None }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use agentfootprint_record::events::payload::{
-    AgentTurnEnd, AgentTurnStart, ErrorFatal, StreamLlmEnd, StreamLlmStart, StreamThinkingDelta, StreamThinkingEnd,
-    StreamToolEnd, StreamToolStart,
+    AgentTurnEnd, AgentTurnStart, ErrorFatal, StreamLlmEnd, StreamLlmStart, StreamThinkingDelta,
+    StreamThinkingEnd, StreamToolEnd, StreamToolStart,
 };
 use agentfootprint_record::recording::RecordedEvent;
 use footprint::value::Value;
@@ -60,7 +60,8 @@ pub(super) fn fold(events: &[RecordedEvent], asker: &str) -> ThinkingTrace {
             if trace.model.is_empty() {
                 trace.model = start.model.to_string();
             }
-            level.call = Call { tools_seen: start.tools.as_ref().map(|tools| seen(tools)), ..Call::default() };
+            level.call =
+                Call { tools_seen: start.tools.as_ref().map(|tools| seen(tools)), ..Call::default() };
         } else if let Some(delta) = event.of::<StreamThinkingDelta>() {
             level.call.thinking.get_or_insert_default().push_str(&delta.content);
         } else if let Some(end) = event.of::<StreamLlmEnd>() {
@@ -124,7 +125,8 @@ fn seen(tools: &[agentfootprint_record::events::payload::OfferedTool]) -> Vec<To
 
 fn thought(end: &StreamThinkingEnd) -> Option<String> {
     let blocks = end.blocks.as_ref()?;
-    let texts: Vec<&str> = blocks.iter().map(|block| &*block.content).filter(|text| !text.is_empty()).collect();
+    let texts: Vec<&str> =
+        blocks.iter().map(|block| &*block.content).filter(|text| !text.is_empty()).collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 

@@ -24,7 +24,8 @@ async fn a_dropped_or_failed_run_leaves_nothing_under_way() {
     let (live, watching) = watch::live_state(&agent);
     let started = Arc::new(tokio::sync::Notify::new());
     let told = Arc::clone(&started);
-    let tool_start = agent.events().on("agentfootprint.stream.tool_start", move |_| told.notify_one()).unwrap();
+    let tool_start =
+        agent.events().on("agentfootprint.stream.tool_start", move |_| told.notify_one()).unwrap();
     let run = agent.run("q").start().unwrap();
     let remote = run.remote(); // somebody still holds a handle
     let id = remote.run_id().to_string();
@@ -70,8 +71,14 @@ async fn status_is_offered_seven_events_and_a_line_is_rendered_when_it_changes()
     assert_eq!(
         names,
         [
-            "turn_start", "iteration_start", "route_decided", "tool_start", "tool_end", "iteration_start",
-            "route_decided", "turn_end",
+            "turn_start",
+            "iteration_start",
+            "route_decided",
+            "tool_start",
+            "tool_end",
+            "iteration_start",
+            "route_decided",
+            "turn_end",
         ]
     );
     let lines = lines.lock().unwrap().clone();
@@ -102,10 +109,7 @@ async fn the_graph_grows_while_the_run_goes_on_and_is_handed_over_once_at_its_en
     let graphs = last.lock().unwrap().clone();
     let [graph] = graphs.as_slice() else { panic!("{} graphs", graphs.len()) };
     let kinds: Vec<NodeKind> = graph.nodes.iter().map(|node| node.kind).collect();
-    assert_eq!(
-        kinds,
-        [NodeKind::UserToLlm, NodeKind::LlmToTool, NodeKind::ToolToLlm, NodeKind::LlmToUser]
-    );
+    assert_eq!(kinds, [NodeKind::UserToLlm, NodeKind::LlmToTool, NodeKind::ToolToLlm, NodeKind::LlmToUser]);
     assert_eq!(graph.edges.len(), 3);
     let asked = graph.nodes[0].slot_boundaries.as_ref().unwrap();
     assert!(asked.system_prompt.is_some() && asked.messages.is_some() && asked.tools.is_some());

@@ -40,7 +40,8 @@ async fn six_kinds_of_runners_are_told_in_their_own_steps() {
     assert_eq!(arrows(&agent.steps[1]), [("stage:llm:support", "stage:tool:get_order")]);
     assert_eq!(arrows(&agent.steps[2]), [("stage:tool:get_order", "stage:llm:support")]);
 
-    let flow = Sequence::builder("flow").step("A", support_agent()).step("B", says("b", "done")).build().unwrap();
+    let flow =
+        Sequence::builder("flow").step("A", support_agent()).step("B", says("b", "done")).build().unwrap();
     let (sequence, recording) = steps_of(&flow).await;
     assert_eq!(
         table(&sequence),
