@@ -42,7 +42,7 @@ pub(super) fn of(told: &Told<'_>) -> Root {
     match told.members.as_slice() {
         [] => Root::Leaf,
         [_] => Root::Member,
-        members if members.windows(2).all(|pair| one_after_another(pair)) => Root::Sequence,
+        members if members.windows(2).all(one_after_another) => Root::Sequence,
         _ => Root::Parallel,
     }
 }
