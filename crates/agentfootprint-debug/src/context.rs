@@ -2,9 +2,9 @@
 //!
 //! ```
 //! use agentfootprint_debug::context::{is_baseline_source, is_engineered_source};
-//! use agentfootprint_record::events::words::ContextSource;
+//! use agentfootprint_record::events::words::{ContextSource, Word as _};
 //! assert!(is_engineered_source(&ContextSource::Rag) && !is_baseline_source(&ContextSource::Rag));
-//! let newer = ContextSource::Other("newer".into());
+//! let newer = ContextSource::read(&"newer".into());
 //! assert!(!is_engineered_source(&newer) && !is_baseline_source(&newer)); // unknown is neither
 //! ```
 
