@@ -42,6 +42,7 @@
 //! | [`tools`] | tools, permissions, middleware, people in the loop |
 //! | [`observe`] | what watches all runs of a runner: exporters, bills, viewers; shutting down |
 //! | `telemetry` | sinks for them: console, file, `tracing`, OpenTelemetry, clouds (feature `telemetry` and its own) |
+//! | [`watch`] | the live state, the status line and the step graph of runs under way |
 //! | [`validation`] | holding an answer against evidence before it is delivered |
 //! | [`reliability`] | rules around a model call: ask again, somebody else, fall back, give up |
 //! | [`window`] | what leaves a conversation that grows |
@@ -65,6 +66,7 @@ pub use agentfootprint_telemetry as telemetry;
 pub use footprint;
 
 mod explained;
+pub mod watch;
 
 pub use explained::Explained;
 

@@ -59,6 +59,11 @@ impl BoundaryRecorder {
         lock(&self.rows).rows.len()
     }
 
+    /// The rows so far, as a recording holds them: what a live view folds.
+    pub fn rows(&self) -> Value {
+        Value::Array(lock(&self.rows).rows.iter().map(|row| row.to_value(self.detail)).collect())
+    }
+
     fn hear(&self, event: &Arc<Event>) {
         if !is_crossing(event) {
             return;
@@ -167,12 +172,12 @@ impl Recorder for BoundaryRecorder {
     }
 
     fn on_loop(&self, cx: &EventCx<'_>, e: &LoopEvent) -> HookResult {
-        self.cross(cx, [Crossing::Loop { target: e.target.clone(), iteration: e.iteration }])
+        let (target, target_id) = (e.target.clone(), e.target_id.clone());
+        self.cross(cx, [Crossing::Loop { target, target_id, iteration: e.iteration }])
     }
 
     fn snapshot(&self, _run: &RunId) -> Option<RecorderBundle> {
-        let rows = lock(&self.rows);
-        let data = Value::Array(rows.rows.iter().map(|row| row.to_value(self.detail)).collect());
+        let data = self.rows();
         let mode = if self.detail == BoundaryDetail::Lean { "lean" } else { "full" };
         let mut bundle = RecorderBundle::new("BoundaryEvents", data);
         bundle.description =

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use agentfootprint_record::conventions::{local_segment, slot_from_subflow_id};
+use agentfootprint_record::conventions::{
+    is_agent_internal, is_internal_fork, is_internal_loop, local_segment, slot_from_subflow_id,
+};
 use agentfootprint_record::events::words::Word as _;
 use agentfootprint_record::events::{Event, EventName};
 use footprint::ids::RuntimeStageId;
@@ -14,21 +16,6 @@ use super::options::BoundaryDetail;
 const ROOT: &str = "__root__";
 /// Runner kinds a description may begin with.
 const PRIMITIVES: [&str; 6] = ["Agent", "LLMCall", "Sequence", "Parallel", "Conditional", "Loop"];
-/// Subflows and stages that are the agent's own machinery (REC-41).
-const INTERNAL: [&str; 12] = [
-    "sf-injection-engine",
-    "sf-llm-call",
-    "sf-route",
-    "sf-tool-calls",
-    "final",
-    "sf-merge",
-    "sf-cache",
-    "sf-cache-decision",
-    "sf-thinking",
-    "cache-gate",
-    "client",
-    "extract-final",
-];
 /// Keys a lean row leaves out.
 const BULKY: [&str; 5] = ["payload", "args", "result", "content", "contentSummary"];
 
@@ -61,7 +48,7 @@ pub(crate) enum Crossing {
     SubflowExit { id: Str, name: Str, payload: Option<Value> },
     ForkBranch { parent: Str, child: Str },
     Decision { decider: Str, chosen: Str, rationale: Option<Str> },
-    Loop { target: Str, iteration: u64 },
+    Loop { target: Str, target_id: Str, iteration: u64 },
     Said { event: Arc<Event>, arrow: Option<Arrow> },
 }
 
@@ -130,12 +117,6 @@ fn kind_of(name: EventName) -> Option<(&'static str, Fields)> {
 /// Whether an event makes a row.
 pub(crate) fn is_crossing(event: &Event) -> bool {
     event.name().and_then(kind_of).is_some()
-}
-
-/// Whether a local stage or subflow id is the agent's own machinery.
-fn is_internal(id: &str) -> bool {
-    let local = local_segment(id);
-    INTERNAL.contains(&local) || local.starts_with("thinking-")
 }
 
 impl Row {
@@ -208,16 +189,18 @@ impl Row {
             Crossing::ForkBranch { parent, child } => {
                 put("parentSubflowId", Some(Value::from(parent.clone())));
                 put("childName", Some(Value::from(child.clone())));
+                put("isAgentInternal", marked(is_internal_fork(parent)));
             }
             Crossing::Decision { decider, chosen, rationale } => {
                 put("decider", Some(Value::from(decider.clone())));
                 put("chosen", Some(Value::from(chosen.clone())));
                 put("rationale", rationale.clone().map(Value::from));
-                put("isAgentInternal", is_internal(self.step.local_id()).then(|| Value::from(true)));
+                put("isAgentInternal", marked(is_agent_internal(self.step.local_id())));
             }
-            Crossing::Loop { target, iteration } => {
+            Crossing::Loop { target, target_id, iteration } => {
                 put("target", Some(Value::from(target.clone())));
                 put("iteration", Some(Value::from(*iteration)));
+                put("isAgentInternal", marked(is_internal_loop(target_id)));
             }
             Crossing::Said { event, arrow } => {
                 let payload = event.kind.payload();
@@ -237,5 +220,9 @@ fn subflow(put: &mut impl FnMut(&str, Option<Value>), id: &Str, name: &Str) {
     put("localSubflowId", Some(Value::from(local_segment(id))));
     put("subflowName", Some(Value::from(name.clone())));
     put("slotKind", slot_from_subflow_id(id).map(|slot| Value::from(slot.word())));
-    put("isAgentInternal", is_internal(id).then(|| Value::from(true)));
+    put("isAgentInternal", marked(is_agent_internal(id)));
+}
+
+fn marked(yes: bool) -> Option<Value> {
+    yes.then(|| Value::from(true))
 }

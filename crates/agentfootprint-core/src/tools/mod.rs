@@ -57,8 +57,8 @@ pub use self::builder::ToolBuilder;
 pub use self::catalog::{
     CatalogFinding, CatalogOptions, CatalogReport, CatalogRule, CheckupFinding, CheckupKind, ContractCheckup,
     LintOptions, LintOutcome, Severity, SimilarityReport, SimilarityThresholds, ToolPair,
-    analyze_tool_catalog, analyze_tool_catalog_with, analyze_with, builtin_rules, lint_tools,
-    tool_contract_checkup,
+    analyze_tool_catalog, analyze_tool_catalog_with, analyze_with, builtin_rules, confusability_text,
+    lint_tools, tool_contract_checkup,
 };
 pub use self::chart_tool::{
     FlowchartTool, InnerChartPaused, InnerOutcome, InnerRunRecord, InnerRunStore, flowchart_as_tool,

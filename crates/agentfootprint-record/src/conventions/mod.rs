@@ -12,18 +12,21 @@
 //! | is this id the framework's | [`is_reserved_subflow_segment`] (AGT-45) |
 //! | which slot did this step fill | [`slot_from_subflow_id`], [`slot_from_runtime_stage_id`] (AGT-48) |
 //! | how prominent is this step | [`stage_role`] (AGT-49) |
+//! | is it an agent's own machinery | [`is_agent_internal`], [`is_internal_fork`], [`is_internal_loop`] (REC-41) |
 //! | is it a milestone | [`milestone_for`], [`Milestone::tags`], [`milestone_of`] (AGT-50, REC-142) |
 //! | who wrote this turn | [`Frame`], [`frame_from_prefix`] (AGT-77, EVD-15) |
 //! | which keys does agent state have, which cross a boundary | [`state`] (AGT-44, AGT §9) |
 
 mod frames;
 pub mod ids;
+mod internal;
 mod milestone;
 mod roles;
 mod slots;
 pub mod state;
 
 pub use frames::{Frame, ResultOrigin, ResultReason, frame_from_prefix};
+pub use internal::{is_agent_internal, is_internal_fork, is_internal_loop};
 pub use milestone::{Milestone, MilestoneKind, Recognised, milestone_for, milestone_from_tags, milestone_of};
 pub use roles::{StageRole, stage_role};
 pub use slots::{

@@ -15,7 +15,7 @@ use footprint::value::{Str, Value};
 pub use self::checkup::{CheckupFinding, CheckupKind, ContractCheckup, tool_contract_checkup};
 pub use self::lint::{LintOptions, LintOutcome, lint_tools};
 pub use self::rules::builtin_rules;
-pub use self::similarity::{SimilarityReport, SimilarityThresholds, ToolPair};
+pub use self::similarity::{SimilarityReport, SimilarityThresholds, ToolPair, confusability_text};
 use super::schema::ToolSchema;
 use crate::embed::Embedder;
 use crate::llm::LlmError;

@@ -107,7 +107,18 @@ pub(super) async fn compare(
 
 /// What is embedded: the name in words, and what the model reads about it.
 pub(crate) fn text_of(tool: &ToolSchema) -> String {
-    format!("{}: {}", words(tool.name()).join(" "), tool.description())
+    confusability_text(tool.name(), tool.description())
+}
+
+/// What a tool is known by where likeness is measured: its name in words, and its description.
+///
+/// ```
+/// use agentfootprint_core::tools::confusability_text;
+/// assert_eq!(confusability_text("get_order", "Looks an order up."), "get order: Looks an order up.");
+/// ```
+#[must_use]
+pub fn confusability_text(name: &str, description: &str) -> String {
+    format!("{}: {description}", words(name).join(" "))
 }
 
 /// A name in words: `getUserOrders`, `get_user-orders` → `get user orders`.
