@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agentfootprint_core::embed::{EmbedKind, Embedder};
 use agentfootprint_core::events::Subscription;
 use agentfootprint_core::llm::{CallCx, LlmError};
-use agentfootprint_core::observe::{Attachment, Enabled, FlowchartStrategy, Strategy};
+use agentfootprint_core::observe::{Attachment, Enabled, FlowchartStrategy, Strategy, StrategyLife};
 use agentfootprint_core::record::BoundaryRecorder;
 use agentfootprint_core::run::Runner;
 use agentfootprint_core::tools::confusability_text;
@@ -311,17 +311,24 @@ pub async fn score_tool_choices(
 
 /// The boundaries of the runs under way, by run, with how many rows were drawn already.
 #[derive(Default)]
-struct Drawn(Mutex<HashMap<String, (Arc<BoundaryRecorder>, usize)>>);
+struct Drawn {
+    runs: Mutex<HashMap<String, (Arc<BoundaryRecorder>, usize)>>,
+    life: StrategyLife,
+}
 
 impl Strategy for Drawn {
     fn name(&self) -> &str {
         "step-graph"
     }
+
+    fn life(&self) -> &StrategyLife {
+        &self.life
+    }
 }
 
 impl FlowchartStrategy for Drawn {
     fn run_started(&self, run_id: &Str, boundaries: Arc<BoundaryRecorder>) {
-        lock(&self.0).insert(run_id.to_string(), (boundaries, 0));
+        lock(&self.runs).insert(run_id.to_string(), (boundaries, 0));
     }
 }
 
@@ -363,7 +370,7 @@ pub fn step_graph<R: Runner>(
         Arc::new(move |event: &Arc<Event>| {
             let run_id = event.meta.run_id.as_str();
             let boundaries = {
-                let mut runs = lock(&living.0);
+                let mut runs = lock(&living.runs);
                 let Some((boundaries, rows)) = runs.get_mut(run_id) else { return };
                 let now = boundaries.row_count();
                 if std::mem::replace(rows, now) == now {
@@ -375,7 +382,7 @@ pub fn step_graph<R: Runner>(
         }),
     );
     let ended = on_end(runner, move |run_id| {
-        let last = lock(&ending.0).remove(run_id);
+        let last = lock(&ending.runs).remove(run_id);
         if let Some((boundaries, _)) = last {
             on_recorded(run_id, Drawn::draw(&boundaries));
         }

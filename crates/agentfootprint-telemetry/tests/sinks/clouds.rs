@@ -122,9 +122,10 @@ async fn a_failed_batch_is_not_shipped_again() {
     assert_eq!(sink.flush().await.unwrap_err().to_string(), "throttled");
     sink.export_event(&token(2));
     sink.flush().await.unwrap();
-    let taken = client.taken.lock().unwrap();
-    assert_eq!((taken.len(), taken[0][0].timestamp_ms), (1, 2));
-    drop(taken);
+    {
+        let taken = client.taken.lock().unwrap();
+        assert_eq!((taken.len(), taken[0][0].timestamp_ms), (1, 2));
+    }
     // On its own time the sink counts for itself.
     let client = logs(vec![LogsError::Other("throttled".into())], vec![]);
     let options = CloudWatchOptions::new("g").max_batch_events(NonZeroUsize::MIN);

@@ -1,4 +1,5 @@
 //! The sinks, on runs of agents and compositions with scripted models.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 #[cfg(all(feature = "cloudwatch", feature = "xray"))]
 mod clouds;
