@@ -40,7 +40,7 @@ fn original_with_dials(original: &Value) -> Value {
     Value::Object(root)
 }
 
-/// Proves REC-30, REC-31: limits say what is missing, in a fixed order; missing parts are not empty parts.
+/// Proves REC-30, REC-31, REC-32: limits say what is missing, in a fixed order; missing parts are not empty parts.
 #[test]
 fn limits_are_stated() {
     let full = Recording::open(text().as_bytes()).unwrap();
