@@ -6,7 +6,7 @@
 //! | module | sink | feature |
 //! |---|---|---|
 //! | [`console`] | one JSON line per event | |
-//! | [`file`] | NDJSON with one rotated generation | |
+//! | [`mod@file`] | NDJSON with one rotated generation | |
 //! | [`log`] | `tracing` events, and [`log::attach_logging`] | |
 //! | [`cost`] | what calls cost, kept in memory | |
 //! | `otel` | spans of the GenAI semantic conventions | `otel`, `otlp` |
