@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use agentfootprint_record::conventions::ids::{PRIMITIVE_KINDS, ROOT_STAGE};
 use agentfootprint_record::conventions::{
     is_agent_internal, is_internal_fork, is_internal_loop, local_segment, slot_from_subflow_id,
 };
@@ -12,10 +13,6 @@ use footprint::value::{Array, Object, Str, Value};
 
 use super::options::BoundaryDetail;
 
-/// Root of every boundary path.
-const ROOT: &str = "__root__";
-/// Runner kinds a description may begin with.
-const PRIMITIVES: [&str; 6] = ["Agent", "LLMCall", "Sequence", "Parallel", "Conditional", "Loop"];
 /// Keys a lean row leaves out.
 const BULKY: [&str; 5] = ["payload", "args", "result", "content", "contentSummary"];
 
@@ -153,7 +150,7 @@ impl Row {
 
     /// Rooted path; a mount's own rows stand inside the mount.
     fn path(&self) -> Array {
-        let mut path = vec![Value::from(ROOT)];
+        let mut path = vec![Value::from(ROOT_STAGE)];
         if let Some(outer) = self.step.subflow_path() {
             path.extend(outer.split('/').map(Value::from));
         }
@@ -179,7 +176,10 @@ impl Row {
                 put("description", description.clone().map(Value::from));
                 let primitive =
                     description.as_deref().and_then(|text| text.split_once(':')).map(|(kind, _)| kind);
-                put("primitiveKind", primitive.filter(|kind| PRIMITIVES.contains(kind)).map(Value::from));
+                put(
+                    "primitiveKind",
+                    primitive.filter(|kind| PRIMITIVE_KINDS.contains(kind)).map(Value::from),
+                );
                 put("payload", payload.clone());
             }
             Crossing::SubflowExit { id, name, payload } => {

@@ -33,9 +33,6 @@ pub use range::{Range, RangeKind};
 pub use row::{Row, RowKind};
 pub use totals::{Tokens, Totals};
 
-/// Root of every boundary path.
-pub(crate) const ROOT: &str = "__root__";
-
 /// The boundary rows of one run, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Boundaries {

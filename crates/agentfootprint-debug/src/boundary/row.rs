@@ -1,11 +1,10 @@
 //! One crossing.
 
+use agentfootprint_record::conventions::ids::ROOT_STAGE;
 use agentfootprint_record::conventions::{
     is_agent_internal, is_internal_fork, is_internal_loop, without_index,
 };
 use footprint::value::Value;
-
-use super::ROOT;
 
 /// What was crossed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,7 +171,7 @@ fn path(value: &Value, kind: &RowKind, step: &str) -> Vec<String> {
         .and_then(Value::as_array)
         .map(|path| path.iter().filter_map(Value::as_str).map(str::to_owned).collect())
         .unwrap_or_default();
-    let root = || std::iter::once(ROOT.to_owned());
+    let root = || std::iter::once(ROOT_STAGE.to_owned());
     if matches!(kind, RowKind::RunEntry | RowKind::RunExit) {
         return root().collect();
     }

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
+use agentfootprint_record::conventions::ids::PRIMITIVE_KINDS;
 use agentfootprint_record::conventions::{is_agent_internal, local_segment};
 use footprint::value::Value;
 
 use super::{EdgeKind, NodeKind, NodeTokens, SlotBoundaries, SlotBoundary, StepEdge, StepGraph, StepNode};
 use crate::boundary::{Boundaries, Row, RowKind};
-
-const PRIMITIVES: [&str; 6] = ["Agent", "LLMCall", "Sequence", "Parallel", "Conditional", "Loop"];
 
 /// What is known of one level — an agent, or a composition — while the rows pass.
 #[derive(Default)]
@@ -180,7 +179,7 @@ impl Fold {
         if row.is_internal() {
             return;
         }
-        let primitive = Some(row.text("primitiveKind")).filter(|kind| PRIMITIVES.contains(kind));
+        let primitive = Some(row.text("primitiveKind")).filter(|kind| PRIMITIVE_KINDS.contains(kind));
         let id = format!("subflow-{}", row.runtime_stage_id);
         let mut node = self.node(row, id, NodeKind::Subflow, row.text("subflowName"));
         node.primitive_kind = primitive.map(str::to_owned);

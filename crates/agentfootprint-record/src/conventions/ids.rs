@@ -84,8 +84,10 @@ ids! {
     UNKNOWN_STEP = "unknown#0", "no origin is known; never used for an event meant to be joined";
 }
 
-/// The stage named by `error.fatal` when the failure has no stage: `__root__`.
+/// The stage named by `error.fatal` when the failure has no stage, and the root of every boundary path: `__root__`.
 pub const ROOT_STAGE: &str = "__root__";
+/// The kinds of runners a mount's description may begin with (REC-47).
+pub const PRIMITIVE_KINDS: [&str; 6] = ["Agent", "LLMCall", "Sequence", "Parallel", "Conditional", "Loop"];
 /// The run id of events emitted by the caller outside a run (EVT-2).
 pub const CONSUMER_RUN_ID: &str = "consumer-scope";
 

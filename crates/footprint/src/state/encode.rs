@@ -169,7 +169,7 @@ impl Staging {
         }
     }
 
-    /// Also common, seeds above all: a few root keys, each set once. Nothing can overlap then. `None` means that the
+    /// Also common: a few root keys, each set once. Nothing can overlap then. `None` means that the
     /// general way must decide.
     fn plain_sets(&self, dial: CommitValues) -> Option<Vec<Row>> {
         const FEW: usize = 16;
